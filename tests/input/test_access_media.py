@@ -56,7 +56,7 @@ def test_saturating_datagrams_have_the_nominal_rate(link, low, high):
     got = run.summaries[0]["flows"][0]["throughput_bps"]
     assert low < got < high
     medium: Any = draft_of({"link": link, "duration": "1 s", "flow": [BULK]}).check().hop[1].medium
-    assert got == pytest.approx(medium.nominal_bps("down"), rel=0.02)
+    assert got == pytest.approx(medium.nominal_bps["down"], rel=0.02)
 
 
 def test_k_counts_atm_cells():

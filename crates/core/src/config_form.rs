@@ -27,15 +27,25 @@ pub fn infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(nullable(from)?.unwrap_or(f64::INFINITY))
 }
 
-/// A value for each direction, `{"down": .., "up": ..}`, in the order of `Direction::BOTH`.
-pub fn per_direction<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<[T; 2], D::Error> {
-    #[derive(Deserialize)]
+/// A value for each direction, `{"down": .., "up": ..}`, in the order of `Direction::BOTH`:
+/// `#[serde(with = "per_direction")]`.
+pub mod per_direction {
+    use super::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize, Serialize)]
     #[serde(deny_unknown_fields)]
     struct PerDirection<T> {
         down: T,
         up: T,
     }
-    PerDirection::deserialize(from).map(|PerDirection { down, up }| [down, up])
+
+    pub fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<[T; 2], D::Error> {
+        PerDirection::deserialize(from).map(|PerDirection { down, up }| [down, up])
+    }
+
+    pub fn serialize<S: Serializer, T: Serialize>([down, up]: &[T; 2], into: S) -> Result<S::Ok, S::Error> {
+        PerDirection { down, up }.serialize(into)
+    }
 }
 
 /// A name from a table; the error names `what` and the unknown name.

@@ -8,7 +8,7 @@ use std::ops::{Add, AddAssign, Sub};
 pub const PS_PER_S: u64 = 1_000_000_000_000;
 
 /// An instant: picoseconds since the start of the run (range 213 days).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Time(pub u64);
 
@@ -139,8 +139,8 @@ impl fmt::Debug for Span {
 }
 
 /// A bit rate in bits per second, never zero.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "u64")]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "u64", into = "u64")]
 pub struct Rate {
     bps: u64,
     /// Picoseconds per byte if that is a whole number, else 0: avoids the division for most links.
@@ -191,6 +191,12 @@ impl TryFrom<u64> for Rate {
 
     fn try_from(bps: u64) -> Result<Rate, &'static str> {
         if bps > 0 { Ok(Rate::from_bps(bps)) } else { Err("the rate is 0 b/s") }
+    }
+}
+
+impl From<Rate> for u64 {
+    fn from(rate: Rate) -> u64 {
+        rate.bps
     }
 }
 

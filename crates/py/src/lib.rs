@@ -25,7 +25,7 @@ mod statistics;
 mod table;
 mod tables;
 
-use ackclock_core::Problem;
+use ackclock_core::medium::grants::DirectionConfig;
 use ackclock_sim::plan::HostOverhead;
 use ackclock_sim::summary::Summary;
 use ackclock_sim::{Plan, RunError, catalogue::catalogue as all, run_while};
@@ -104,12 +104,11 @@ fn catalogue(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     objects::to_object(py, &all())
 }
 
-/// Capacity of an 802.16 cell (JSON, as in a plan), down and up, in bit/s. InputError: the cell is
-/// invalid.
+/// IP rate of one station of a medium with grants that always has packets of this size, in bit/s.
+/// `direction` is that of a plan (JSON).
 #[pyfunction]
-fn wimax_bps(cell: &str) -> PyResult<(u64, u64)> {
-    let [down, up] = Plan::wimax_bps(cell).map_err(|reason| errors::refusal(Problem::new(reason, "change the medium's keys")))?;
-    Ok((down, up))
+fn granted_bps(direction: &str, packet: u32) -> PyResult<u64> {
+    serde_json::from_str::<DirectionConfig>(direction).map(|config| config.ip_rate_bps(packet)).map_err(failure)
 }
 
 /// Maximum delay of a packet in its sending host, in ps: `HostOverhead`.
@@ -154,7 +153,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(link_fit::fit_sender_end, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(documents::document_types, module)?)?;
-    module.add_function(wrap_pyfunction!(wimax_bps, module)?)?;
+    module.add_function(wrap_pyfunction!(granted_bps, module)?)?;
     module.add_function(wrap_pyfunction!(max_overhead_ps, module)?)?;
     module.add_class::<limits::LimitFacts>()?;
     module.add_function(wrap_pyfunction!(limits::limit_words, module)?)?;

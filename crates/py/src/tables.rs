@@ -1,7 +1,7 @@
 //! Tables of link files and scenarios: values to and from Python.
 
 use ackclock_core::Problem;
-use ackclock_scenario::invalid::{Invalid, Step};
+use ackclock_scenario::invalid::{Code, Invalid, Step};
 use ackclock_scenario::keys::{Attribute, Checked, Key, KeyDefault};
 use ackclock_scenario::registry;
 use ackclock_scenario::value::Value;
@@ -136,9 +136,12 @@ fn invalid_value(py: Python<'_>, invalid: Invalid) -> PyResult<PyErr> {
         Step::Index(index) => index.into_bound_py_any(py),
     });
     let path = PyTuple::new(py, steps.collect::<PyResult<Vec<_>>>()?)?;
+    let kind = py.import("ackclock.errors")?.getattr("InvalidValue")?;
+    if invalid.code == Code::Combination {
+        return Ok(PyErr::from_value(kind.call_method1("problem", (invalid.found, invalid.allowed, path))?));
+    }
     let fields = PyDict::new(py);
     fields.set_item("code", invalid.code.name())?;
-    let kind = py.import("ackclock.errors")?.getattr("InvalidValue")?;
     Ok(PyErr::from_value(kind.call((invalid.found, invalid.allowed, path), Some(&fields))?))
 }
 

@@ -3,12 +3,14 @@
 //!
 //! Of a struct: `#[keys(kind = "codel")]` its value of the key `kind`, `#[keys(check = path)]` a
 //! check over several keys, `#[keys(plan = path)]` its configuration as a plan has it,
-//! `#[keys(prepare = path)]` a conversion of shorter forms before the keys are read, and
-//! `#[keys(shorthand = path)]` the JSON Schema of those.
+//! `#[keys(prepare = path)]` a conversion of shorter forms before the keys are read,
+//! `#[keys(shorthand = path)]` the JSON Schema of those, `#[keys(derived = path)]` values beside the
+//! keys, and `#[keys(written = path)]` a change of the written table.
 //!
 //! Of a field: the doc comment is the text. `#[key(..)]` has `example`, `default`, `unit`, `absent`
-//! (what an absent key means, in words), and the bounds `min`, `max`, `above`, `below` with
-//! `allowed`, the words of the error message. A field with `kind` stands for the key `kind`.
+//! (what an absent key means, in words or as a number), and the bounds `min`, `max`, `above`, `below`
+//! with `allowed`, the words of the error message, or `beyond` those above `max`. A field with `kind`
+//! stands for the key `kind`. A field with `flatten` is a table whose keys stand in this one.
 //!
 //! Of an enum: each variant holds a table with a kind; `#[keys(default = "droptail")]` is the kind
 //! of a table without one; `prepare` and `shorthand` are as of a struct.
@@ -73,7 +75,8 @@ struct KeyField<'a> {
     settings: Vec<(String, Expr)>,
 }
 
-const KEY_SETTINGS: [&str; 10] = ["example", "default", "unit", "absent", "min", "max", "above", "below", "allowed", "kind"];
+const KEY_SETTINGS: [&str; 12] =
+    ["example", "default", "unit", "absent", "min", "max", "above", "below", "allowed", "beyond", "kind", "flatten"];
 
 impl<'a> KeyField<'a> {
     fn new(field: &'a Field) -> Result<KeyField<'a>> {
@@ -86,8 +89,8 @@ impl<'a> KeyField<'a> {
         Ok(KeyField { field, name, text, settings: settings(&field.attrs, "key", &KEY_SETTINGS)? })
     }
 
-    fn is_kind(&self) -> bool {
-        setting(&self.settings, "kind").is_some()
+    fn has(&self, name: &str) -> bool {
+        setting(&self.settings, name).is_some()
     }
 
     fn bounds(&self) -> Result<TokenStream> {
@@ -102,24 +105,33 @@ impl<'a> KeyField<'a> {
             Ok(quote!(Some(::ackclock_scenario::keys::Bound::#kind(#value))))
         };
         let (min, max, above, below) = (bound("min")?, bound("max")?, bound("above")?, bound("below")?);
-        let allowed = optional(setting(&self.settings, "allowed"));
-        Ok(quote!(::ackclock_scenario::keys::Bounds { min: #min, max: #max, above: #above, below: #below, allowed: #allowed }))
+        let (allowed, beyond) = (optional(setting(&self.settings, "allowed")), optional(setting(&self.settings, "beyond")));
+        Ok(quote!(::ackclock_scenario::keys::Bounds {
+            min: #min, max: #max, above: #above, below: #below, allowed: #allowed, beyond: #beyond
+        }))
     }
 
     fn default(&self) -> TokenStream {
-        let value = setting(&self.settings, "default").map(|value| quote!(::ackclock_scenario::value::Value::from(#value)));
-        optional(value)
+        optional(setting(&self.settings, "default").map(value_of))
     }
 
     fn description(&self) -> TokenStream {
         let (text, unit) = (&self.text, optional(setting(&self.settings, "unit")));
-        let (default, absent) = (self.default(), optional(setting(&self.settings, "absent")));
+        let (words, shown) = match setting(&self.settings, "absent") {
+            Some(absent) if !matches!(literal(absent), Some(Lit::Str(_))) => (None, optional(Some(value_of(absent)))),
+            absent => (absent, self.default()),
+        };
+        let absent = optional(words);
         let example = optional(setting(&self.settings, "example").map(|value| {
             let toml = toml_text(value);
             quote!((::ackclock_scenario::value::Value::from(#value), #toml))
         }));
-        quote!(::ackclock_scenario::keys::Notes { text: #text, unit: #unit, default: #default, absent: #absent, example: #example })
+        quote!(::ackclock_scenario::keys::Notes { text: #text, unit: #unit, default: #shown, absent: #absent, example: #example })
     }
+}
+
+fn value_of(expression: &Expr) -> TokenStream {
+    quote!(::ackclock_scenario::value::Value::from(#expression))
 }
 
 /// A literal, or that of a negative number.
@@ -143,40 +155,58 @@ fn toml_text(value: &Expr) -> String {
 fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     let Fields::Named(named) = fields else { return Err(Error::new(input.span(), "a table has named keys")) };
     let all: Vec<KeyField> = named.named.iter().map(KeyField::new).collect::<Result<_>>()?;
-    let of_table = settings(&input.attrs, "keys", &["kind", "check", "plan", "prepare", "shorthand", "limits"])?;
+    let known = ["kind", "check", "plan", "prepare", "shorthand", "limits", "derived", "written"];
+    let of_table = settings(&input.attrs, "keys", &known)?;
     let (ident, title) = (&input.ident, LitStr::new(&input.ident.to_string(), input.ident.span()));
     let description = text_of(&input.attrs);
     let kind = optional(setting(&of_table, "kind"));
-    let names: Vec<&String> = all.iter().map(|key| &key.name).collect();
+    let names = all.iter().map(|key| {
+        let (name, inner) = (&key.name, &key.field.ty);
+        match key.has("flatten") {
+            true => quote!(names.extend(<#inner as ::ackclock_scenario::keys::Table>::names())),
+            false => quote!(names.push(#name)),
+        }
+    });
 
     let (mut keys, mut required, mut reads, mut writes, mut attributes) = (vec![], vec![], vec![], vec![], vec![]);
+    let mut inner_attributes = vec![];
     for key in &all {
         let (field, name, kind_type) = (&key.field.ident, &key.name, &key.field.ty);
-        if key.is_kind() {
+        if key.has("flatten") {
+            keys.push(quote!(keys.extend(<#kind_type as ::ackclock_scenario::keys::Table>::keys())));
+            required.push(quote!(<#kind_type as ::ackclock_scenario::keys::Table>::require(entries, names)?;));
+            reads.push(quote!(#field: <#kind_type as ::ackclock_scenario::keys::Table>::read_keys(entries)?));
+            writes.push(quote!(written.extend(::ackclock_scenario::keys::Table::write_keys(&self.#field, given))));
+            inner_attributes.push(quote!(.or_else(|| ::ackclock_scenario::keys::Checked::attribute(&self.#field, key))));
+            continue;
+        }
+        if key.has("kind") {
             let (text, kind) = (&key.text, setting(&of_table, "kind"));
             let kind = kind.ok_or_else(|| Error::new(input.span(), "#[keys(kind = ..)] is missing"))?;
             let is_default = setting(&key.settings, "default").is_some();
-            keys.push(quote!(::ackclock_scenario::keys::Key::kind(#kind, #text, #is_default)));
+            keys.push(quote!(keys.push(::ackclock_scenario::keys::Key::kind(#kind, #text, #is_default))));
             reads.push(quote!(#field: #kind_type::default()));
-            writes.push(quote!((#name, Some(::ackclock_scenario::value::Value::from(#kind)))));
-            attributes.push(quote!(#name => ::ackclock_scenario::keys::Attribute::Value(#kind.into())));
+            writes.push(quote!(written.push((#name.to_owned(), ::ackclock_scenario::value::Value::from(#kind)))));
+            attributes.push(quote!(#name => Some(::ackclock_scenario::keys::Attribute::Value(#kind.into()))));
             continue;
         }
         let (bounds, notes, default) = (key.bounds()?, key.description(), key.default());
-        keys.push(quote!(::ackclock_scenario::keys::Key::of::<#kind_type>(#name, #bounds, #notes)));
+        keys.push(quote!(keys.push(::ackclock_scenario::keys::Key::of::<#kind_type>(#name, #bounds, #notes))));
         if setting(&key.settings, "default").is_none() {
             required.push(quote! {
                 if !<#kind_type as ::ackclock_scenario::keys::KeyValue>::OPTIONAL {
-                    ::ackclock_scenario::keys::require(entries, #name, &Self::NAMES)?;
+                    ::ackclock_scenario::keys::require(entries, #name, names)?;
                 }
             });
         }
         reads.push(quote!(#field: ::ackclock_scenario::keys::value(entries, #name, &#bounds, || #default)?));
         writes.push(quote! {
-            (#name, given.is_none_or(|given| given.get(#name).is_some())
-                .then(|| ::ackclock_scenario::keys::KeyValue::write(&self.#field, given.and_then(|given| given.get(#name)))))
+            if given.is_none_or(|given| given.get(#name).is_some()) {
+                let value = ::ackclock_scenario::keys::KeyValue::write(&self.#field, given.and_then(|given| given.get(#name)));
+                written.push((#name.to_owned(), value));
+            }
         });
-        attributes.push(quote!(#name => ::ackclock_scenario::keys::KeyValue::attribute(&self.#field)));
+        attributes.push(quote!(#name => Some(::ackclock_scenario::keys::KeyValue::attribute(&self.#field))));
     }
     let [prepare, prepare_given] = prepared(&of_table);
     let check = setting(&of_table, "check").map(|path| quote!(#path(&read)?;));
@@ -186,35 +216,26 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
         None => quote!(all_keys),
     };
     let limits = setting(&of_table, "limits").map_or_else(|| quote!(""), ToTokens::to_token_stream);
-    let count = names.len();
+    let derived = setting(&of_table, "derived").map(|path| quote!(.or_else(|| #path(self, key))));
+    let change_written = setting(&of_table, "written").map(|path| quote!(let written = #path(self, written);));
     Ok(quote! {
-        impl #ident {
-            const NAMES: [&'static str; #count] = [#(#names),*];
-
-            fn written_keys(&self, given: Option<&::ackclock_scenario::value::Value>) -> ::ackclock_scenario::value::Value {
-                #prepare_given
-                let entries = [#(#writes),*];
-                ::ackclock_scenario::value::Value::Table(
-                    entries.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
-                )
-            }
-        }
-
         impl ::ackclock_scenario::keys::KeyValue for #ident {
             fn read(
                 value: &::ackclock_scenario::value::Value,
                 _: &::ackclock_scenario::keys::Bounds,
             ) -> ::ackclock_scenario::invalid::Read<Self> {
                 #prepare
-                let entries = ::ackclock_scenario::keys::entries(value, &Self::NAMES)?;
-                #(#required)*
-                let read = #ident { #(#reads),* };
+                let names = <Self as ::ackclock_scenario::keys::Table>::names();
+                let entries = ::ackclock_scenario::keys::entries(value, &names)?;
+                <Self as ::ackclock_scenario::keys::Table>::require(entries, &names)?;
+                let read = <Self as ::ackclock_scenario::keys::Table>::read_keys(entries)?;
                 #check
                 Ok(read)
             }
 
             fn write(&self, given: Option<&::ackclock_scenario::value::Value>) -> ::ackclock_scenario::value::Value {
-                self.written_keys(given)
+                #prepare_given
+                ::ackclock_scenario::value::Value::Table(::ackclock_scenario::keys::Table::write_keys(self, given))
             }
 
             fn attribute(&self) -> ::ackclock_scenario::keys::Attribute {
@@ -245,14 +266,16 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
             }
 
             fn attribute(&self, key: &str) -> Option<::ackclock_scenario::keys::Attribute> {
-                Some(match key {
+                match key {
                     #(#attributes,)*
-                    _ => return None,
-                })
+                    _ => None,
+                }
+                #(#inner_attributes)*
+                #derived
             }
 
             fn written(&self, given: Option<&::ackclock_scenario::value::Value>) -> ::ackclock_scenario::value::Value {
-                self.written_keys(given)
+                ::ackclock_scenario::keys::KeyValue::write(self, given)
             }
 
             fn plan(&self) -> ::serde_json::Value {
@@ -269,7 +292,40 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
             }
 
             fn keys() -> Vec<::ackclock_scenario::keys::Key> {
-                vec![#(#keys),*]
+                let mut keys = Vec::new();
+                #(#keys;)*
+                keys
+            }
+
+            fn names() -> Vec<&'static str> {
+                let mut names = Vec::new();
+                #(#names;)*
+                names
+            }
+
+            fn require(
+                entries: &[(String, ::ackclock_scenario::value::Value)],
+                names: &[&str],
+            ) -> ::ackclock_scenario::invalid::Read<()> {
+                let _ = (entries, names);
+                #(#required)*
+                Ok(())
+            }
+
+            fn read_keys(
+                entries: &[(String, ::ackclock_scenario::value::Value)],
+            ) -> ::ackclock_scenario::invalid::Read<Self> {
+                Ok(#ident { #(#reads),* })
+            }
+
+            fn write_keys(
+                &self,
+                given: Option<&::ackclock_scenario::value::Value>,
+            ) -> Vec<(String, ::ackclock_scenario::value::Value)> {
+                let mut written = Vec::new();
+                #(#writes;)*
+                #change_written
+                written
             }
         }
     })

@@ -30,6 +30,9 @@ pub enum Code {
     Unit,
     UnknownKey,
     MissingKey,
+    /// The message is `found; allowed`: a sentence about keys that exclude each other, and the
+    /// remedy.
+    Combination,
 }
 
 impl Code {
@@ -39,6 +42,7 @@ impl Code {
             Code::Unit => "unit",
             Code::UnknownKey => "unknown-key",
             Code::MissingKey => "missing-key",
+            Code::Combination => "combination",
         }
     }
 }
@@ -51,6 +55,11 @@ impl Invalid {
     /// A value of which `allowed` says what it should be.
     pub fn value(value: &Value, allowed: impl Into<String>) -> Invalid {
         Invalid::new(format_value(value), allowed)
+    }
+
+    /// A sentence about keys that exclude each other, and the remedy.
+    pub fn problem(statement: &str, remedy: &str) -> Invalid {
+        Invalid::new(statement, remedy).with_code(Code::Combination)
     }
 
     pub fn with_code(self, code: Code) -> Invalid {

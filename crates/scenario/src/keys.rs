@@ -48,10 +48,12 @@ pub struct Bounds {
     pub above: Option<Bound>,
     pub below: Option<Bound>,
     pub allowed: Option<&'static str>,
+    /// Instead of `allowed` above `max`.
+    pub beyond: Option<&'static str>,
 }
 
 impl Bounds {
-    pub const NONE: Bounds = Bounds { min: None, max: None, above: None, below: None, allowed: None };
+    pub const NONE: Bounds = Bounds { min: None, max: None, above: None, below: None, allowed: None, beyond: None };
 }
 
 /// A number, or a quantity with its unit.
@@ -106,6 +108,18 @@ pub trait Table: KeyValue + Checked {
 
     /// Its keys, in the order in which they are checked.
     fn keys() -> Vec<Key>;
+
+    /// The names of its keys.
+    fn names() -> Vec<&'static str>;
+
+    /// An error if a key is missing; `names` are those of the whole table.
+    fn require(entries: &[(String, Value)], names: &[&str]) -> Read<()>;
+
+    /// The values of its keys, without the checks over several.
+    fn read_keys(entries: &[(String, Value)]) -> Read<Self>;
+
+    /// See [`KeyValue::write`].
+    fn write_keys(&self, given: Option<&Value>) -> Vec<(String, Value)>;
 }
 
 /// The description of a key.
@@ -119,6 +133,8 @@ pub struct Key {
     pub example: Value,
     /// The example as TOML.
     pub example_text: String,
+    /// The key whose value is the table's kind.
+    pub is_kind: bool,
     bounds: Bounds,
     check: fn(&Value, &Bounds) -> Read<()>,
     schema: fn(&Bounds, &mut Definitions) -> Value,
@@ -165,6 +181,7 @@ impl Key {
             limits: T::limits(&bounds),
             example,
             example_text,
+            is_kind: false,
             bounds,
             check: |value, bounds| T::read(value, bounds).map(|_| ()),
             schema: T::schema,
@@ -181,6 +198,7 @@ impl Key {
             limits: format!("\"{kind}\""),
             example: kind.into(),
             example_text: format!("\"{kind}\""),
+            is_kind: true,
             bounds: Bounds::NONE,
             check: |_, _| Ok(()),
             schema: |_, _| Value::Table(Vec::new()),

@@ -3,11 +3,20 @@
 use crate::invalid::Read;
 use crate::keys::{Attribute, Bounds, Checked, Key, KeyValue, Table};
 use crate::link::acks::{Acks, Filter, Reconstruction};
+use crate::link::grants::{Contention, Grants, Repair};
+use crate::link::half_duplex::HalfDuplex;
 use crate::link::handover::Handover;
 use crate::link::jitter::{ExponentialJitter, Jitter, NormalJitter, ParetoJitter, Reorder, UniformJitter};
 use crate::link::loss::{Bernoulli, Duplicate, GilbertElliott, Loss, LossList, Outage, SignalLoss};
+use crate::link::medium::Medium;
+use crate::link::packet_radio::PacketRadio;
 use crate::link::queue::{Cake, CoDel, DropTail, DualPi2, FqCoDel, Pie, Queue, Red};
+use crate::link::roaming::{Cell, Roaming};
+use crate::link::sides::{Errors, FrameError, Rates, Sizes, SomeRates, Spans};
 use crate::link::signal::{Ar1, Fading, Level, Markov};
+use crate::link::wimax::{Arq, Harq, Wimax};
+use crate::link::wimax_station::{Amc, Cap, Connection, Service, Station};
+use crate::link::wlan::{Aggregate, Wlan};
 use crate::schema::Definitions;
 use crate::value::Value;
 use std::sync::Arc;
@@ -56,10 +65,12 @@ macro_rules! tables {
 }
 
 tables! {
-    kinds: Queue, Loss, Fading, Jitter;
+    kinds: Queue, Loss, Fading, Jitter, Medium;
     tables: DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Acks, Filter, Reconstruction,
         Bernoulli, GilbertElliott, LossList, SignalLoss, Duplicate, Outage, Ar1, Markov, Level,
         UniformJitter, NormalJitter, ExponentialJitter, ParetoJitter, Reorder, Handover,
+        Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
+        Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell,
 }
 
 fn checked<T: KeyValue>(value: &Value) -> Read<Arc<dyn Checked>> {

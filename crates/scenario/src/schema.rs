@@ -27,7 +27,7 @@ impl Definitions {
     fn definition<T: Table>(&mut self, default_kind: bool) -> Value {
         let keys = T::keys();
         let properties = keys.iter().map(|key| (key.name.to_owned(), self.described(key))).collect();
-        let is_required = |key: &&Key| key.default == KeyDefault::Required && !(default_kind && key.name == "kind");
+        let is_required = |key: &&Key| key.default == KeyDefault::Required && !(default_kind && key.is_kind);
         let required: Vec<Value> = keys.iter().filter(is_required).map(|key| key.name.into()).collect();
         let mut definition = vec![
             ("type".to_owned(), "object".into()),
@@ -43,7 +43,6 @@ impl Definitions {
 
     /// The schema of a key with its text, default and example.
     fn described(&mut self, key: &Key) -> Value {
-        let is_kind = key.name == "kind";
         let mut schema = match key.value_schema(self) {
             Value::Table(entries) => entries,
             _ => Vec::new(),
@@ -60,7 +59,7 @@ impl Definitions {
             KeyDefault::Words(words) => add("x-default", (*words).into()),
             KeyDefault::Value(value) => add("default", rounded(value)),
         }
-        if is_kind {
+        if key.is_kind {
             add("const", key.example.clone());
         }
         Value::Table(schema)
@@ -73,9 +72,14 @@ impl Definitions {
 
 /// A default as it is shown: with six digits, and without a point where it is whole.
 fn rounded(value: &Value) -> Value {
-    let Value::Float(number) = value else { return value.clone() };
-    let text = general(*number);
-    text.parse().map(Value::Int).unwrap_or_else(|_| Value::Float(text.parse().unwrap_or(*number)))
+    match value {
+        Value::Float(number) => {
+            let text = general(*number);
+            text.parse().map(Value::Int).unwrap_or_else(|_| Value::Float(text.parse().unwrap_or(*number)))
+        }
+        Value::Table(entries) => Value::Table(entries.iter().map(|(key, value)| (key.clone(), rounded(value))).collect()),
+        _ => value.clone(),
+    }
 }
 
 /// One of a few words.

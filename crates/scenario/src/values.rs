@@ -26,11 +26,20 @@ pub struct Duration(pub Span);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 
+/// Bytes, zero or more. With the bound `max`, `allowed` says what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+/// Two whole numbers within bounds, of which `allowed` says what they are; with `ASCENDING` the
+/// second one is not below the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair<const ASCENDING: bool>(pub [u32; 2]);
+
 /// A rate in bits per second, above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitRate(pub u64);
 
-/// A whole number, 1 or more. With bounds, `allowed` says what they are.
+/// A whole number, 1 or more. With bounds, `allowed` says what they are, or `beyond` above `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count(pub u32);
 
@@ -42,8 +51,14 @@ fn span(ps: i64) -> Span {
     Span(ps.unsigned_abs())
 }
 
-fn shown(time: Span) -> Value {
-    show_time(i64::try_from(time.0).unwrap_or(i64::MAX)).into()
+/// A time as a file has it.
+pub fn time_text(time: Span) -> String {
+    show_time(i64::try_from(time.0).unwrap_or(i64::MAX))
+}
+
+/// A size as a file has it.
+pub fn size_text(size: u64) -> String {
+    show_size(i64::try_from(size).unwrap_or(i64::MAX))
 }
 
 fn int(number: u64) -> Attribute {
@@ -73,7 +88,7 @@ impl KeyValue for Time {
     }
 
     fn write(&self, _: Option<&Value>) -> Value {
-        shown(self.0)
+        time_text(self.0).into()
     }
 
     fn attribute(&self) -> Attribute {
@@ -100,7 +115,7 @@ impl KeyValue for Duration {
     }
 
     fn write(&self, _: Option<&Value>) -> Value {
-        shown(self.0)
+        time_text(self.0).into()
     }
 
     fn attribute(&self) -> Attribute {
@@ -131,7 +146,7 @@ impl KeyValue for Bytes {
     }
 
     fn write(&self, _: Option<&Value>) -> Value {
-        show_size(i64::try_from(self.0).unwrap_or(i64::MAX)).into()
+        size_text(self.0).into()
     }
 
     fn attribute(&self) -> Attribute {
@@ -164,6 +179,73 @@ impl Bytes {
     pub fn to_u32(self) -> u32 {
         u32::try_from(self.0).unwrap_or(u32::MAX)
     }
+}
+
+impl KeyValue for Size {
+    fn read(value: &Value, bounds: &Bounds) -> Read<Size> {
+        let size = Quantity::Size.read(value)?;
+        match bounds.allowed {
+            Some(allowed) if size > bound(Quantity::Size, bounds.max, i64::MAX) => Err(Invalid::new(size.to_string(), allowed)),
+            _ => Ok(Size(size.unsigned_abs())),
+        }
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        size_text(self.0).into()
+    }
+
+    fn attribute(&self) -> Attribute {
+        int(self.0)
+    }
+
+    fn unit() -> &'static str {
+        "size"
+    }
+
+    fn limits(bounds: &Bounds) -> String {
+        bounds.allowed.unwrap_or_default().into()
+    }
+
+    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
+        schema::quantity(Quantity::Size.units())
+    }
+}
+
+impl<const ASCENDING: bool> KeyValue for Pair<ASCENDING> {
+    fn read(value: &Value, bounds: &Bounds) -> Read<Self> {
+        let read = || {
+            let Value::Array(values) = value else { return None };
+            let [first, last] = values.as_slice() else { return None };
+            let pair = [Count::read(first, bounds).ok()?.0, Count::read(last, bounds).ok()?.0];
+            (!ASCENDING || pair[0] <= pair[1]).then_some(Pair(pair))
+        };
+        read().ok_or_else(|| Invalid::value(value, bounds.allowed.unwrap_or_default()))
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        self.0.map(|number| Value::Int(number.into())).to_vec().into()
+    }
+
+    fn attribute(&self) -> Attribute {
+        Attribute::Value(self.write(None))
+    }
+
+    fn unit() -> &'static str {
+        "numbers"
+    }
+
+    fn limits(bounds: &Bounds) -> String {
+        bounds.allowed.unwrap_or_default().into()
+    }
+
+    fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
+        schema::array(Count::schema(bounds, definitions), [("minItems", 2.into()), ("maxItems", 2.into())])
+    }
+}
+
+/// Two whole numbers, for defaults and examples.
+pub fn pair(first: i64, last: i64) -> Value {
+    vec![Value::Int(first), Value::Int(last)].into()
 }
 
 impl KeyValue for BitRate {
@@ -217,8 +299,9 @@ impl KeyValue for Count {
             bounds.min.is_none_or(|min| number as f64 >= min.number())
                 && bounds.max.is_none_or(|max| number as f64 <= max.number())
         };
-        match *value {
-            Value::Int(number) if is_within(number) => u32::try_from(number).ok().map(Count),
+        match (value, bounds.beyond) {
+            (Value::Int(number), _) if is_within(*number) => u32::try_from(*number).ok().map(Count),
+            (Value::Int(number), Some(beyond)) if (1..=MAX_COUNT).contains(number) => return Err(Invalid::value(value, beyond)),
             _ => None,
         }
         .ok_or_else(|| Invalid::value(value, bounds.allowed.unwrap_or_default()))

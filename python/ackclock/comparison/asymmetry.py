@@ -4,13 +4,14 @@ ACKs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ackclock import _native
 from ackclock.closed_forms import normalized_bandwidth_ratio
 from ackclock.input.link.framing import on_wire
-from ackclock.input.link.grants import granted_bps
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,10 @@ def _slowest(hops: Sequence[Mapping[str, Any]], direction: str, size: int) -> tu
     candidates = [(float(side["rate"]["bps"]), on_wire(size, side["framing"])) for side in sides]
     granted = [hop["medium"][direction] for hop in hops if hop["medium"] and hop[direction]]
     candidates += [
-        (granted_bps(side, size) / size * (size + side["packet_header"]), size + side["packet_header"])
+        (
+            _native.granted_bps(json.dumps(side), size) / size * (size + side["packet_header"]),
+            size + side["packet_header"],
+        )
         for side in granted
     ]
     return max(candidates, key=lambda rate_size: rate_size[1] / rate_size[0], default=None)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from ackclock.format import joined
 from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.hop import DIRECTIONS, Hop
-from ackclock.input.link.roaming import Roaming
 from ackclock.input.units import show_time
 
 PS_PER_S = 10**12
@@ -46,7 +45,7 @@ def _missed(hop: Hop, duration_ps: int, seeds: int) -> Iterator[str]:
             yield f"the fades of `{hop.name}`, one in {round(every_ps / PS_PER_S)} s on average"
 
 
-def _first_ps(handover: CheckedTable | Roaming) -> int:
+def _first_ps(handover: CheckedTable) -> int:
     first: int | None = handover.first
     every: int = handover.every
     return every if first is None else first

@@ -76,7 +76,7 @@ def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
     line.queue, line.rate = side.queue, side.rate
     line.framing = side.framing if isinstance(side.framing, Atm) else None
     if hop.medium:
-        line.rate = hop.medium.nominal_bps(line.direction)
+        line.rate = hop.slowest_bps(line.direction)
         replacement = f"its maximum rate, {show_rate(line.rate)}, replaces it" if line.rate else "no rate replaces it"
         line.lacks(hop.name, f"a medium ({hop.medium.kind}): {replacement}")
     if hop.has_stations():

@@ -190,12 +190,11 @@ class Medium:
 @lru_cache
 def _cells(frame_ms: float) -> tuple[tuple[dict[str, Any], int], ...]:
     """802.16 cells with their rates: common channels and all modulations."""
-    from ackclock.input.link.wimax import Wimax
-    from ackclock.input.link.wimax_station import OFDM
+    from ackclock.input.checked_table import ReadBy, words
 
     cells = []
     for channel in ("3.5 MHz", "7 MHz", "10 MHz"):
-        for modulation in OFDM:
+        for modulation in words("Wimax", "contention_modulation"):
             cell = {
                 "kind": "wimax",
                 "channel": channel,
@@ -204,8 +203,8 @@ def _cells(frame_ms: float) -> tuple[tuple[dict[str, Any], int], ...]:
                 "dl_ul": "3:1",
             }
             try:
-                cells.append((cell, Wimax.model_validate(cell).nominal_bps("down")))
-            except (InvalidValue, ValueError):
+                cells.append((cell, ReadBy("Medium")(cell).nominal_bps["down"]))
+            except InvalidValue:  # a modulation of OFDMA
                 continue
     return tuple(cells)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -19,9 +18,8 @@ from pydantic import ValidationError
 
 from ackclock.errors import InvalidValue
 from ackclock.input.checked_table import ReadBy, kinds
-from ackclock.input.keys import MissingText, entry, rust_keys
+from ackclock.input.keys import entry, rust_keys
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, is_per_direction
-from ackclock.input.link.medium import MEDIA
 from ackclock.input.link.queue import queue_kinds, read_queue
 from ackclock.input.units import rate_bps, show_rate, show_size, show_time, size_bytes, time_ps
 
@@ -256,14 +254,10 @@ def meaning(written: Mapping[str, Any], path: Path) -> str:
         texts = {key.name: key.text for key in rust_keys(names[table.get("kind", next(iter(names)))])}
         if rest[0] in texts:
             return texts[str(rest[0])]
-    if first == "medium" and rest:
-        media: Mapping[str, Any] = MEDIA
-        with suppress(MissingText):
-            return entry(media[table["kind"]], str(rest[0]))["text"]
     return entry(Direction if first in PER_DIRECTION else Hop, str(first))["text"]
 
 
-_RUST = {"queue": "Queue", "loss": "Loss"}
+_RUST = {"queue": "Queue", "loss": "Loss", "medium": "Medium"}
 """Tables of a hop that Rust reads and that have a kind."""
 
 

@@ -4,11 +4,11 @@ use crate::config_check::{Checked, ensure};
 use crate::element::{DropReason, Element, Output, Port};
 use crate::packet::Packet;
 use crate::units::Time;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// One outage, with the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutageConfig {
     #[serde(rename = "start_ps")]

@@ -2,10 +2,10 @@
 //! TCP/IP header, ATM fills whole cells.
 
 use crate::packet::{Kind, Packet};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// With the names of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Framing {
     /// No framing overhead.

@@ -7,10 +7,10 @@ use crate::element::Output;
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
 use crate::units::{Rate, Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// With the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HalfDuplexConfig {
     #[serde(rename = "bps")]

@@ -8,10 +8,10 @@
 use crate::config_check::{Checked, check_span, ensure};
 use crate::event_heap::EventHeap;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// When and to which cells stations roam, with the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoamingConfig {
     #[serde(rename = "every_ps")]
@@ -32,7 +32,7 @@ pub struct RoamingConfig {
     pub cells: Vec<CellConfig>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellConfig {
     /// Share of the channel's speed.

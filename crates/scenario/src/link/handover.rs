@@ -3,8 +3,7 @@
 
 use crate::Keys;
 use crate::invalid::{Invalid, Read};
-use crate::units::show_time;
-use crate::values::{Duration, Share, Time};
+use crate::values::{Duration, Share, Time, time_text};
 use ackclock_core::impairment::HandoverConfig;
 use serde_json::json;
 
@@ -37,16 +36,12 @@ pub struct Handover {
 impl Handover {
     fn check(&self) -> Read<()> {
         if self.gap.0 >= self.every.0 {
-            return Err(Invalid::new(self.shown_gap(), "a gap shorter than the time between changes").at("gap"));
+            return Err(Invalid::new(time_text(self.gap.0), "a gap shorter than the time between changes").at("gap"));
         }
         if self.low.0 > self.high.0 {
             return Err(Invalid::new("low above high", "low up to high").at("low"));
         }
         Ok(())
-    }
-
-    fn shown_gap(&self) -> String {
-        show_time(i64::try_from(self.gap.0.0).unwrap_or(i64::MAX))
     }
 
     fn plan_json(&self) -> serde_json::Value {

@@ -1,9 +1,18 @@
 //! Tables of a link file.
 
 pub mod acks;
+pub mod grants;
+pub mod half_duplex;
 pub mod handover;
 pub mod jitter;
 pub mod loss;
+pub mod medium;
+pub mod packet_radio;
 pub mod queue;
+pub mod roaming;
+pub mod sides;
 pub mod signal;
 pub mod threshold;
+pub mod wimax;
+pub mod wimax_station;
+pub mod wlan;

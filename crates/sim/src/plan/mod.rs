@@ -9,18 +9,14 @@ mod check;
 mod flow;
 mod hop;
 mod host_overhead;
-mod medium;
 mod proxy;
-mod wimax;
 
 pub use flow::{Flow, Job, OnDistribution, Start, UDP_HEADER, Workload};
 pub use hop::{Acks, Hop, HopDirection, RatePlan, RecordingStart};
 pub use host_overhead::HostOverhead;
-pub use medium::MediumPlan;
 pub use proxy::{Handshake, Proxy};
-pub use wimax::WimaxPlan;
 
-pub use ackclock_core::medium::Direction;
+pub use ackclock_core::medium::{Direction, MediumPlan};
 
 use ackclock_core::Problem;
 use ackclock_core::config_form::nullable;

@@ -9,7 +9,6 @@ from pydantic import model_validator
 from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input.checked_table import CheckedTable, ReadBy
 from ackclock.input.link.framing import Framing, framing_plan
-from ackclock.input.link.medium import Medium
 from ackclock.input.link.outage import Outages
 from ackclock.input.link.pep import Pep
 from ackclock.input.link.queue import Queue
@@ -84,7 +83,7 @@ class Hop(Table):
 
     name: Name
     per_client: Flag = False
-    medium: Medium | None = None
+    medium: Annotated[CheckedTable, ReadBy("Medium")] | None = None
     pep: Pep | None = None
     down: Direction | None
     up: Direction | None
@@ -123,8 +122,11 @@ class Hop(Table):
         None without either.
         """
         side: Direction | None = getattr(self, direction)
-        if side is None or self.medium:
-            return self.medium.nominal_bps(direction) if side and self.medium else None
+        if side is None:
+            return None
+        if self.medium:
+            nominal_bps: dict[str, int] = self.medium.nominal_bps
+            return nominal_bps[direction]
         return side.rate if isinstance(side.rate, int) else None
 
     def has_stations(self) -> bool:
@@ -151,7 +153,7 @@ class Hop(Table):
         if self.per_client:
             out["per_client"] = True
         if self.medium:
-            out["medium"] = self.medium.model_dump(exclude_none=True)
+            out["medium"] = self.medium.written()
         if self.pep:
             out["pep"] = self.pep.written()
         for key in PER_DIRECTION:

@@ -11,9 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.input.checked_table import replaced
+from ackclock.input.checked_table import CheckedTable, replaced
 from ackclock.input.document import read_document
-from ackclock.input.link.grants import Grants
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.scenario.draft import find_link
 from ackclock.input.scenario.model import Scenario
@@ -82,19 +81,19 @@ def _drawn(hop: Hop, draw: Mapping[str, float]) -> Hop:
     changed: dict[str, Any] = {
         name: side and _drawn_side(side, _of_direction(own, name)) for name, side in sides.items()
     }
-    if isinstance(hop.medium, Grants):
+    if hop.medium and hop.medium.kind == "grants":
         changed["medium"] = _drawn_medium(hop.medium, own)
     return hop.model_copy(update=changed)
 
 
-def _drawn_medium(medium: Grants, own: Mapping[str, float]) -> Grants:
+def _drawn_medium(medium: CheckedTable, own: Mapping[str, float]) -> CheckedTable:
     """A medium with its drawn rates, caps and burst."""
-    update: dict[str, Any] = {"burst": round(own["medium.burst"])} if "medium.burst" in own else {}
+    changed: dict[str, Any] = {"burst": f"{round(own['medium.burst'])} B"} if "medium.burst" in own else {}
     for key in ("rate", "cap"):
-        drawn = {name: round(own[path]) for name in DIRECTIONS if (path := f"medium.{key}.{name}") in own}
+        drawn = {name: f"{round(own[path])} b/s" for name in DIRECTIONS if (path := f"medium.{key}.{name}") in own}
         if drawn:
-            update[key] = getattr(medium, key).model_copy(update=drawn)
-    return medium.model_copy(update=update) if update else medium
+            changed[key] = getattr(medium, key).written() | drawn
+    return replaced(medium, **changed) if changed else medium
 
 
 def _of_direction(draw: Mapping[str, float], direction: str) -> dict[tuple[str, ...], float]:

@@ -2,12 +2,12 @@
 
 use crate::config_check::{Checked, check_span};
 use crate::config_form::nullable;
-use crate::units::{Rate, Span};
-use serde::{Deserialize, Deserializer};
+use crate::units::{PS_PER_S, Rate, Span};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Both directions of one channel, and how stations request uplink bandwidth, with the keys of a
 /// plan (docs/inside/plan.md).
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct GrantConfig {
     pub down: DirectionConfig,
@@ -24,7 +24,7 @@ pub struct GrantConfig {
 }
 
 /// One direction, allocated by the network interval by interval.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionConfig {
     /// Capacity for all stations together, signalling excluded.
@@ -41,7 +41,7 @@ pub struct DirectionConfig {
     /// Rate limit per station; `None` is unlimited.
     #[serde(deserialize_with = "nullable")]
     pub cap: Option<TokenBucketConfig>,
-    #[serde(deserialize_with = "retransmission")]
+    #[serde(deserialize_with = "retransmission", serialize_with = "retransmission_or_null")]
     pub repair: RetransmissionConfig,
 }
 
@@ -50,9 +50,13 @@ fn retransmission<'de, D: Deserializer<'de>>(from: D) -> Result<RetransmissionCo
     Ok(nullable(from)?.unwrap_or(RetransmissionConfig::NONE))
 }
 
+fn retransmission_or_null<S: Serializer>(config: &RetransmissionConfig, into: S) -> Result<S::Ok, S::Error> {
+    (*config != RetransmissionConfig::NONE).then_some(config).serialize(into)
+}
+
 /// Arrangement of the stations' shares in an interval. A plan has `block`: true or false.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "bool")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(from = "bool", into = "bool")]
 pub enum ShareLayout {
     /// In time: a packet arrives with its last byte.
     Serial,
@@ -66,8 +70,14 @@ impl From<bool> for ShareLayout {
     }
 }
 
+impl From<ShareLayout> for bool {
+    fn from(layout: ShareLayout) -> bool {
+        layout == ShareLayout::Block
+    }
+}
+
 /// Token bucket: long-term rate and burst in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBucketConfig {
     #[serde(rename = "bps")]
@@ -77,7 +87,7 @@ pub struct TokenBucketConfig {
 
 /// Retransmission of damaged shares: at a fixed delay (HARQ), and after the last attempt by the
 /// link layer above (RLC acknowledged mode).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetransmissionConfig {
     /// Error probability of a transmission; errors are independent.
@@ -100,7 +110,7 @@ impl RetransmissionConfig {
 }
 
 /// How stations request bandwidth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RequestMethod {
     /// Shared opportunities in each interval; requests in the same opportunity collide.
@@ -115,7 +125,7 @@ pub enum RequestMethod {
 }
 
 /// Truncated binary exponential back-off over opportunities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContentionConfig {
     /// Per interval.
@@ -154,6 +164,19 @@ impl GrantConfig {
 }
 
 impl DirectionConfig {
+    /// IP rate of one station that always has packets of this size, in bit/s, without the initial
+    /// burst.
+    pub fn ip_rate_bps(&self, packet: u32) -> u64 {
+        let bps = self.rate.bps();
+        let block = (u128::from(bps) * u128::from(self.interval.0)) as f64 / (8 * PS_PER_S) as f64;
+        let useful = (1.0 - f64::from(self.block_header) / block) * f64::from(packet) / f64::from(packet + self.packet_header);
+        let error = self.repair.error;
+        let transmissions = if error < 1.0 { 1.0 / (1.0 - error) } else { 1.0 };
+        let channel = bps as f64 / transmissions;
+        let rate = self.cap.map_or(channel, |cap| channel.min(cap.rate.bps() as f64));
+        ((rate * useful).round_ties_even() as u64).max(1)
+    }
+
     fn check(&self) -> Checked {
         check_span("interval_ps", self.interval)?;
         check_span("delay_ps", self.repair.delay)?;

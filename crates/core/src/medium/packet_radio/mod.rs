@@ -17,11 +17,11 @@ use crate::ring::Ring;
 use crate::rng::Rng;
 use crate::units::{Rate, Span, Time};
 use neighbor_queue::{ExchangePhase, NeighborQueue};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use topology::{Radio, Topology};
 
 /// Constants of the radios, the same for all, with the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RadioConfig {
     /// Wireless hops between gateway and station, 1 or more.
@@ -66,7 +66,7 @@ pub struct RadioConfig {
     #[serde(rename = "relay_packets")]
     pub relay_queue: u64,
     /// Error probability of data frames, downlink and uplink.
-    #[serde(deserialize_with = "per_direction")]
+    #[serde(with = "per_direction")]
     pub frame_error: [f64; 2],
 }
 

@@ -6,11 +6,11 @@ use super::mcs::Mcs;
 use crate::config_check::{Checked, ensure};
 use crate::medium::Direction;
 use crate::medium::radio_channel::{Fading, LossCurve, check_decibels};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// MCS selection of the base station, with the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AmcConfig {
     /// A higher MCS is selected only if the quality exceeds its threshold by this margin, in dB.

@@ -7,10 +7,10 @@
 
 use super::config::{check_count, check_frames};
 use crate::config_check::{Checked, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// ARQ configuration of a connection, with the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArqConfig {
     /// Block size in bytes.

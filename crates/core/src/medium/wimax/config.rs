@@ -11,7 +11,7 @@ use crate::config_check::{Checked, ensure};
 use crate::medium::Direction;
 use crate::medium::radio_channel::{FadingConfig, LossCurve};
 use crate::units::PS_PER_S;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Uplink bandwidth requests and grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct StationConfig {
 
 /// An additional connection of each station: a classifier and its service flow (IEEE 802.16-2004,
 /// 5.2 and 6.3.14), with the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionConfig {
     /// Traffic that it carries; the first connection that matches a packet carries it.

@@ -7,10 +7,10 @@ use super::maps::Maps;
 use super::phy::{Channel, Technique};
 use crate::config_check::{Checked, ensure};
 use crate::units::Span;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Division of a frame's symbols, with the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Split {
     /// Downlink to uplink; the downlink gets floor(symbols*down/(down + up)).

@@ -6,10 +6,10 @@
 
 use super::config::check_frames;
 use crate::config_check::{Checked, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// HARQ configuration of a connection, with the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HarqConfig {
     /// Transmissions of a burst, the first included.

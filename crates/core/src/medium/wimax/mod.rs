@@ -17,12 +17,14 @@ pub mod maps;
 pub mod mcs;
 pub mod pdu;
 pub mod phy;
+pub mod plan;
 pub mod qos_class;
 pub mod rate_limit;
 pub mod retransmission;
 mod uplink;
 
 pub use config::{ConnectionConfig, StationConfig, UplinkConfig, WimaxConfig};
+pub use plan::WimaxPlan;
 
 use crate::element::Output;
 use crate::medium::radio_channel::Fading;

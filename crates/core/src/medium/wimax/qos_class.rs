@@ -3,10 +3,10 @@
 
 use super::config::{MAX_COUNT, check_count, check_frames};
 use crate::config_check::Checked;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// In service order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QosClass {
     /// Unsolicited grant service: a fixed grant per interval, used or not.
@@ -40,7 +40,7 @@ impl QosClass {
 
 /// Service flow: what the base station grants a connection, with the keys of a plan
 /// (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceFlow {
     pub class: QosClass,

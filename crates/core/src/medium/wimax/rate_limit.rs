@@ -5,11 +5,11 @@ use crate::config_form::nullable;
 use crate::packet::{Kind, Packet};
 use crate::rng::Rng;
 use crate::units::{PS_PER_S, Span, Time};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::VecDeque;
 
 /// The traffic of a rate limit or of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TrafficFilter {
     All,
@@ -38,7 +38,7 @@ pub enum Excess {
 }
 
 /// With the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimitConfig {
     pub traffic: TrafficFilter,
@@ -51,12 +51,20 @@ pub struct RateLimitConfig {
     /// Bucket size in bytes, at least the maximum packet size.
     pub burst: u64,
     /// A plan has the bytes of the shaper's queue; null polices.
-    #[serde(rename = "buffer", deserialize_with = "excess")]
+    #[serde(rename = "buffer", deserialize_with = "excess", serialize_with = "buffer")]
     pub excess: Excess,
 }
 
 fn excess<'de, D: Deserializer<'de>>(from: D) -> Result<Excess, D::Error> {
     Ok(nullable(from)?.map_or(Excess::Police, |bytes| Excess::Shape { bytes }))
+}
+
+fn buffer<S: Serializer>(excess: &Excess, into: S) -> Result<S::Ok, S::Error> {
+    match excess {
+        Excess::Police => None,
+        Excess::Shape { bytes } => Some(bytes),
+    }
+    .serialize(into)
 }
 
 impl RateLimitConfig {

@@ -9,11 +9,11 @@ use super::harq::HarqConfig;
 use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::rng::Rng;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Retransmission mode of a connection, with the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RetransmissionMode {
     /// No retransmission: the data of a failed burst is lost. A plan has null.

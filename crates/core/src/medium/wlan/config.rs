@@ -3,10 +3,10 @@
 
 use super::Format;
 use crate::config_check::{Checked, check_span, ensure};
-use crate::config_form::per_direction;
+use crate::config_form::{is_default, per_direction};
 use crate::medium::check_frame_error;
-use crate::units::Span;
-use serde::Deserialize;
+use crate::units::{PS_PER_S, Span};
+use serde::{Deserialize, Serialize};
 
 /// Clause 8.3.1: an RTS, a CTS or an ACK, and a compressed block ACK.
 const RTS_BYTES: u32 = 20;
@@ -16,7 +16,7 @@ const BLOCK_ACK_BYTES: u32 = 32;
 
 /// Constants of the network, shared by the access point and all stations, with the keys of a plan
 /// (docs/inside/plan.md).
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WlanConfig {
     #[serde(rename = "slot_ps")]
@@ -46,16 +46,16 @@ pub struct WlanConfig {
     /// `None` is one packet per frame.
     pub aggregate: Option<AmpduConfig>,
     /// The access point has a single queue for all stations.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub shared_queue: bool,
     /// Error probability of an MPDU, downlink and uplink.
-    #[serde(deserialize_with = "per_direction")]
+    #[serde(with = "per_direction")]
     pub frame_error: [f64; 2],
 }
 
 /// A-MPDU: several packets to one receiver in one frame, each with a delimiter (clauses 8.6.1 and
 /// 9.12).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AmpduConfig {
     /// Size of the block ACK window.
@@ -95,6 +95,21 @@ impl WlanConfig {
     /// response.
     pub fn timeout(&self, rts: bool) -> Span {
         self.sifs + if rts { self.control.air(CTS_BYTES) } else { self.ack_time() }
+    }
+
+    /// Rate of a single sender of packets of this size, in bit/s, with the largest aggregates and
+    /// without RTS: a cycle has DIFS, the mean back-off, the frame, SIFS and its ACK.
+    pub fn nominal_bps(&self, packet: u16) -> u64 {
+        let mpdu = self.mpdu(packet);
+        let count = self.aggregate.map_or(1, |maximum| {
+            let fits = |count: &u32| self.data.air(count * mpdu) <= maximum.air;
+            (2..=maximum.frames.min(maximum.bytes / mpdu)).rev().find(fits).unwrap_or(1)
+        });
+        let backoff = f64::from(self.cw[0]) * self.slot.0 as f64 / 2.0;
+        let frame = (self.data.air(count * mpdu) + self.sifs + self.ack_time()).0 as f64;
+        let cycle = self.difs.0 as f64 + backoff + frame;
+        let bits = f64::from(count) * f64::from(packet) * 8.0;
+        ((bits * PS_PER_S as f64 / cycle).round_ties_even() as u64).max(1)
     }
 
     /// Maximum number of transmissions of a frame of `frame_bytes`.

@@ -2,12 +2,12 @@
 
 use crate::config_check::{Checked, check_span, ensure};
 use crate::units::{PS_PER_S, Rate, Span};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// DSSS and CCK (IEEE 802.11-2012, clauses 16 and 17) signal a frame's duration in whole
 /// microseconds. OFDM, HT and VHT (clauses 18 to 20; 802.11ac, clause 22) use whole symbols, which
 /// also carry 16 service and 6 tail bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Format {
     #[serde(rename = "bps")]

@@ -1,12 +1,11 @@
-//! The shared medium of a hop: the core's configuration of each kind, but for [`WimaxPlan`].
+//! The shared medium of a hop, with the keys of a plan (docs/inside/plan.md).
 
-use super::WimaxPlan;
-use ackclock_core::config_check::{Checked, ensure};
-use ackclock_core::medium::{GrantConfig, HalfDuplexConfig, RadioConfig, RoamingConfig, WlanConfig};
-use serde::Deserialize;
+use super::{GrantConfig, HalfDuplexConfig, RadioConfig, RoamingConfig, WimaxPlan, WlanConfig};
+use crate::config_check::{Checked, ensure};
+use serde::{Deserialize, Serialize};
 
 /// One medium for both directions and all clients.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum MediumPlan {
     /// One frame at a time in either direction, with perfect arbitration.

@@ -3,24 +3,24 @@
 //! into the set of modulations, which the names have only once the channel is known. Therefore both
 //! exist. The parts that are the same in both are the core's.
 
-use super::{Direction, nullable};
-use ackclock_core::Span;
-use ackclock_core::config_form::per_direction;
-use ackclock_core::medium::radio_channel::{FadingConfig, LossCurve};
-use ackclock_core::medium::wimax::amc::AmcConfig;
-use ackclock_core::medium::wimax::contention::{BackoffConfig, Region, RegionLayout};
-use ackclock_core::medium::wimax::frame::{FrameConfig, Split};
-use ackclock_core::medium::wimax::maps::Maps;
-use ackclock_core::medium::wimax::pdu::Pdu;
-use ackclock_core::medium::wimax::phy::{Channel, Technique};
-use ackclock_core::medium::wimax::qos_class::ServiceFlow;
-use ackclock_core::medium::wimax::rate_limit::RateLimitConfig;
-use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
-use ackclock_core::medium::wimax::{ConnectionConfig, StationConfig, UplinkConfig, WimaxConfig};
-use serde::Deserialize;
+use super::amc::AmcConfig;
+use super::contention::{BackoffConfig, Region, RegionLayout};
+use super::frame::{FrameConfig, Split};
+use super::maps::Maps;
+use super::pdu::Pdu;
+use super::phy::{Channel, Technique};
+use super::qos_class::ServiceFlow;
+use super::rate_limit::RateLimitConfig;
+use super::retransmission::RetransmissionMode;
+use super::{ConnectionConfig, StationConfig, UplinkConfig, WimaxConfig};
+use crate::config_form::{nullable, per_direction};
+use crate::medium::Direction;
+use crate::medium::radio_channel::{FadingConfig, LossCurve};
+use crate::units::Span;
+use serde::{Deserialize, Serialize};
 
 /// Keys: `docs/inside/plan.md`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WimaxPlan {
     /// 256 is OFDM, other sizes are OFDMA.
@@ -48,7 +48,7 @@ pub struct WimaxPlan {
     #[serde(default, rename = "least_grant_bytes")]
     pub min_grant_bytes: u32,
     pub bundling: bool,
-    #[serde(deserialize_with = "per_direction")]
+    #[serde(with = "per_direction")]
     pub repair: [Option<RetransmissionMode>; 2],
     pub stations: Vec<StationPlan>,
     /// Connections of each station beyond its first.
@@ -56,7 +56,7 @@ pub struct WimaxPlan {
     pub connections: Vec<ConnectionConfig>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContentionPlan {
     pub opportunities: u32,
@@ -66,7 +66,7 @@ pub struct ContentionPlan {
     pub tries: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LayoutPlan {
     RequestOnly {},
@@ -76,12 +76,12 @@ pub enum LayoutPlan {
 }
 
 /// One station; each pair is downlink and uplink.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct StationPlan {
-    #[serde(deserialize_with = "per_direction")]
+    #[serde(with = "per_direction")]
     pub modulation: [String; 2],
-    #[serde(deserialize_with = "per_direction")]
+    #[serde(with = "per_direction")]
     pub error: [f64; 2],
     pub service: ServiceFlow,
     #[serde(deserialize_with = "nullable")]
@@ -91,13 +91,13 @@ pub struct StationPlan {
     /// Residual loss rate by SNR, for a station with fading. Absent or null: no residual loss.
     #[serde(default)]
     pub signal_loss: Option<SignalLossPlan>,
-    #[serde(deserialize_with = "per_direction")]
+    #[serde(with = "per_direction")]
     pub caps: [Vec<RateLimitConfig>; 2],
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(transparent)]
-pub struct SignalLossPlan(#[serde(deserialize_with = "per_direction")] pub [Option<LossCurve>; 2]);
+pub struct SignalLossPlan(#[serde(with = "per_direction")] pub [Option<LossCurve>; 2]);
 
 impl WimaxPlan {
     /// The core's configuration, or the error in the plan.
@@ -140,6 +140,12 @@ impl WimaxPlan {
         config.check()?;
         Ok(config)
     }
+
+    /// Capacity of the cell, down and up, in bit/s, headers included; or the error in it.
+    pub fn nominal_bps(&self) -> Result<[u64; 2], String> {
+        let config = self.config()?;
+        Ok([config.nominal_bps(Direction::Down)?, config.nominal_bps(Direction::Up)?])
+    }
 }
 
 impl StationPlan {
@@ -153,15 +159,5 @@ impl StationPlan {
             loss: self.signal_loss.clone().map_or([None, None], |SignalLossPlan(curves)| curves),
             rate_limits: self.caps.clone(),
         })
-    }
-}
-
-impl super::Plan {
-    /// Capacity of an 802.16 cell (JSON), down and up, in bit/s, headers included; or the error in
-    /// it.
-    pub fn wimax_bps(text: &str) -> Result<[u64; 2], String> {
-        let plan: WimaxPlan = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        let config = plan.config()?;
-        Ok([config.nominal_bps(Direction::Down)?, config.nominal_bps(Direction::Up)?])
     }
 }
