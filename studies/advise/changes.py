@@ -11,8 +11,8 @@ from typing import Any
 
 from ackclock.advisor.situation import Situation
 from ackclock.comparison.socket_buffers import HostBuffers
-from ackclock.input.link.framing import Atm
 from ackclock.input.link.hop import DIRECTIONS, Hop
+from ackclock.input.link.rate import mean_bps
 from ackclock.input.scenario.model import Scenario
 
 VARIANTS = ("cubic", "reno", "bbr", "vegas", "westwood+", "illinois", "htcp", "hybla", "scalable", "yeah", "veno")
@@ -77,18 +77,9 @@ def grid(situation: Situation) -> list[GridChange]:
 
 
 def _bdp(situation: Situation) -> float | None:
-    slowest = [bps for bps in (_mean_bps(hop, situation.direction) for hop in situation.hops) if bps]
+    slowest = [bps for bps in (mean_bps(hop, situation.direction) for hop in situation.hops) if bps]
     sides = [side for hop in situation.hops for side in (hop.down, hop.up) if side]
     return min(slowest) * sum(side.delay for side in sides) / 8e12 if slowest else None
-
-
-def _mean_bps(hop: Hop, direction: str) -> float | None:
-    side = getattr(hop, direction)
-    if side is None:
-        return None
-    if hop.medium or side.rate is None or isinstance(side.rate, int):
-        return hop.slowest_bps(direction)
-    return float(side.rate.recording.mean_bps())
 
 
 def _host(of: Situation) -> Iterator[GridChange]:
@@ -139,7 +130,7 @@ def _buffers(of: Situation) -> Iterator[GridChange]:
 
 
 def _bottleneck(of: Situation, direction: str) -> Hop | None:
-    rates = [(bps, hop) for hop in of.hops if (bps := _mean_bps(hop, direction))]
+    rates = [(bps, hop) for hop in of.hops if (bps := mean_bps(hop, direction))]
     return min(rates, key=lambda one: one[0])[1] if rates else None
 
 
@@ -156,9 +147,9 @@ def _queues(of: Situation) -> Iterator[GridChange]:
         if direction != of.direction or len(loaded) > 1:
             for name, queue in ACK_QUEUES.items():
                 yield GridChange(kind, f"{name} {direction}", {path: dict(queue)})
-        bps = _mean_bps(hop, direction)
+        bps = mean_bps(hop, direction)
         for share in QUEUE_BDPS if bdp and bps and direction in loaded else ():
-            rtt_s = 8 * (bdp or 0.0) / (_mean_bps(_bottleneck(of, of.direction) or hop, of.direction) or bps or 1.0)
+            rtt_s = 8 * (bdp or 0.0) / (mean_bps(_bottleneck(of, of.direction) or hop, of.direction) or bps or 1.0)
             size = max(MIN_QUEUE, round(share * (bps or 0.0) * rtt_s / 8))
             yield GridChange(
                 kind, f"FIFO of {share:g} BDP {direction}", {path: {"kind": "droptail", "bytes": f"{size} B"}}
@@ -177,7 +168,7 @@ def _shapers(of: Situation) -> Iterator[GridChange]:
         if not bps or any(not isinstance(s.rate, int | None) for h in of.hops if (s := getattr(h, direction))):
             return
         rates[direction] = float(bps)
-        if side and isinstance(side.framing, Atm):
+        if side and not isinstance(side.framing, str):
             framing[direction] = {"kind": "atm", "overhead": f"{side.framing.overhead} B"}
     for share in SHARES:
         for directions in (DIRECTIONS, ("down",), ("up",)):

@@ -19,7 +19,6 @@ from ackclock.advisor.situation import Situation
 from ackclock.comparison.socket_buffers import CORE_MAX, MEM_MIN, WMEM_DEFAULT, HostBuffers
 from ackclock.export.machine import Machine, RootQdisc, Shell
 from ackclock.export.windows_machine import Prompt, WindowsMachine
-from ackclock.input.link.framing import TRAILER, Atm
 from ackclock.input.scenario.hosts import Tcp
 from ackclock.input.variant_groups import KERNEL_NAMES
 
@@ -29,6 +28,8 @@ LINUX, WINDOWS = "linux", "windows"
 REGISTRY = r"HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters".lower()
 """The key of TCP's values in the registry of Windows."""
 CONTROL = "net.ipv4.tcp_congestion_control"
+AAL5_TRAILER = 8
+"""Bytes of the trailer of a packet in ATM cells (RFC 2684)."""
 TX_QUEUE = 1000
 """The limit in packets of a FIFO without one: txqueuelen of an Ethernet interface (tc-pfifo(8)),
 which the bands of `prio` have, too (tc-prio(8))."""
@@ -268,7 +269,7 @@ class Typed:
     def _rules(self, place: Place, shaper: Data) -> bool:
         """Whether a shaper is not faster than the line behind it, and counts the same bytes."""
         line = next(getattr(hop, place.direction) for hop in self.situation.hops if hop.name == place.hop)
-        cells = f"{line.framing.overhead} B" if isinstance(line.framing, Atm) else None
+        cells = None if isinstance(line.framing, str) else f"{line.framing.overhead} B"
         same = cells == shaper.get("framing", {}).get("overhead")
         return same and isinstance(line.rate, int) and float(shaper["rate"].split()[0]) <= line.rate
 
@@ -299,8 +300,8 @@ def _shaper(root: RootQdisc, direction: str) -> Data | None:
         raise ValueError("tbf alone is no queue of an advice")
     hop: Data = {"name": f"typed-{direction}", "only": direction, "rate": f"{rate:.0f} b/s", "queue": queue_of(root)}
     cells, overhead = root.parameters["cells"], float(root.parameters["overhead"])
-    if cells == "atm" and overhead >= TRAILER:
-        hop["framing"] = {"kind": "atm", "overhead": f"{overhead - TRAILER:.0f} B"}
+    if cells == "atm" and overhead >= AAL5_TRAILER:
+        hop["framing"] = {"kind": "atm", "overhead": f"{overhead - AAL5_TRAILER:.0f} B"}
     elif cells != "noatm" or overhead:
         raise ValueError(f"no framing for {cells} with an overhead of {overhead:.0f}")
     return hop

@@ -17,7 +17,6 @@ from ackclock.advisor.race import compatible
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 from ackclock.export.machine import Machine, Shell
-from ackclock.input.link.framing import Atm
 from ackclock.input.units import rate_bps, size_bytes, time_ps
 from tests.advisor.test_recipes import ADSL, HOUSEHOLD, TWO
 
@@ -123,7 +122,7 @@ def check(action: Action, what: Any, shells: dict[str, Shell], recipe: Recipe) -
                     assert root.parameters["target"] == time_ps(change.to["target"]) / 1e6
                     assert root.parameters["interval"] == time_ps(change.to["interval"]) / 1e6
             if root.kind == "cake":
-                atm = side.framing if isinstance(side.framing, Atm) else None
+                atm = None if isinstance(side.framing, str) else side.framing
                 rate = side.rate if isinstance(side.rate, int) else None
                 check_cake(root.parameters, change.to, rate, atm and {"overhead": f"{atm.overhead} B"})
             may[who].add(f"root of {device}")

@@ -16,7 +16,7 @@ from ackclock.comparison.result import Comparison
 from ackclock.comparison.terminal_tables import ranking_table
 from ackclock.comparison.verdict import recommendation, tie_mark, ties
 from ackclock.errors import InputError
-from ackclock.input.link.hop import Hop
+from ackclock.input.link.hop import READ_HOP, Hop
 from ackclock.limits import KINDS
 from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.metrics import of_flows, of_run, over_seeds
@@ -77,7 +77,7 @@ def test_unknown_queue_or_technique_is_refused(
 
 
 def _hops(*written: dict[str, Any]) -> list[Hop]:
-    return [Hop.model_validate(hop) for hop in written]
+    return [READ_HOP(hop) for hop in written]
 
 
 def test_queues_are_replaced_at_the_bottleneck_of_their_direction() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -12,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from ackclock import _native
 from ackclock.cli import run
 from ackclock.errors import InputError
 from ackclock.export import export_link
+from ackclock.input.checked_table import ReadBy
 from ackclock.input.link import packaged_links
-from ackclock.input.link.framing import Atm, on_wire
 from tests.support.namespaces import namespaces
 
 LINE = """title = "a line"
@@ -253,7 +255,7 @@ exec "$PYTHON" -c "$COUNT"
 @pytest.mark.parametrize("overhead", [2, 32])
 def test_kernel_counts_the_cells_of_a_packet_by_the_exported_stab(line, overhead):
     sizes = [28, 40, 52, 85, 86, 87, 576, 1000, 1492, 1500]
-    framing = Atm(kind="atm", overhead=f"{overhead} B")
+    framing = ReadBy("Atm")({"kind": "atm", "overhead": f"{overhead} B"})
     stab = re.search(
         r"stab \S+ \S+ linklayer \S+", tc(line(f'framing = {{ kind = "atm", overhead = "{overhead} B" }}'))[0]
     )
@@ -266,4 +268,6 @@ def test_kernel_counts_the_cells_of_a_packet_by_the_exported_stab(line, overhead
         text=True,
         env={**os.environ, "PYTHON": sys.executable, "COUNT": program},
     )
-    assert [int(text) for text in done.stdout.split()] == [on_wire(size, framing.plan()) for size in sizes]
+    assert [int(text) for text in done.stdout.split()] == [
+        _native.on_wire(json.dumps(framing.plan()), size) for size in sizes
+    ]

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from ackclock import _native
 from ackclock.errors import InvalidValue
 from ackclock.input.checked_table import CheckedTable, ReadBy, kinds, replaced, words
+from ackclock.input.link.hop import READ_HOP, with_keys
 
 CODEL = {"kind": "codel", "target": "5 ms", "ack": {"filter": "cake"}}
 
@@ -73,6 +74,36 @@ def test_model_with_a_table_reads_and_writes_it() -> None:
     side = Side.model_validate({"queue": CODEL})
     assert side.model_dump()["queue"]["kind"] == "codel"
     assert Side.model_validate({"queue": None}).queue is None
+
+
+def test_hop_has_its_directions_with_the_keys_that_they_were_given() -> None:
+    rates = {"down": "2 Mb/s", "up": "1 Mb/s"}
+    hop = READ_HOP({"name": "line", "rate": rates, "queue": {"packets": 9}, "delay": "5 ms"})
+    assert (hop.down.rate, hop.up.delay, hop.slowest_bps) == (
+        2_000_000,
+        5 * 10**9,
+        {"down": 2_000_000, "up": 1_000_000},
+    )
+    assert hop.up.queue.written(given=True) == {"packets": 9, "kind": "droptail"}
+    assert (hop.down.framing, hop.down.outage, hop.has_stations) == ("none", (), False)
+    changed = with_keys(hop, {"down": {"rate": 3_000_000}, "up": {"queue": None}}, None)
+    assert changed.written() == {
+        "name": "line",
+        "queue": {"down": {"packets": 9, "kind": "droptail", "drop": "tail"}},
+        "rate": {"down": "3 Mb/s", "up": "1 Mb/s"},
+        "delay": "5 ms",
+    }
+    one_way = READ_HOP({"name": "sky", "only": "up", "medium": {"kind": "half-duplex", "rate": "2 Mb/s"}})
+    assert (one_way.down, one_way.slowest_bps, one_way.has_stations) == (None, {"up": 2_000_000}, True)
+
+
+def test_tcp_of_a_proxy_is_checked_and_written_in_usual_units() -> None:
+    hop = READ_HOP({"name": "sky", "pep": {"tcp": {"rto_min": "0.2 s", "variant": "cubic"}}})
+    assert hop.pep.tcp == {"variant": "cubic", "rto_min": "200 ms"}
+    assert READ_HOP({"name": "sky", "pep": {"tcp": {}}}).pep.tcp is None
+    with pytest.raises(InvalidValue) as caught:
+        READ_HOP({"name": "sky", "pep": {"tcp": {"variant": "cubicc"}}})
+    assert caught.value.key == ("pep", "tcp", "variant")
 
 
 def test_kinds_and_words_are_those_of_the_structs() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ackclock.input.link.hop import Hop
+from ackclock.input.link.hop import READ_HOP
 from ackclock.input.scenario.draft import draft_of
 from ackclock.lab import catalogue
 from ackclock.lab.controls import controls, expanded, planned
@@ -65,7 +65,7 @@ def test_option_of_a_choice_is_the_plan_of_its_table(document: dict) -> None:
         for option in choice["options"]:
             table = {"kind": "droptail", "ack": option["written"]} if ack else option["written"]
             hop = {"name": "x", "rate": "1 Mb/s", **({key: {direction: table}} if table else {})}
-            plan = Hop.model_validate(hop).plan()[direction]
+            plan = READ_HOP(hop).plan()[direction]
             assert plan.get(choice["plan"][-1]) == option["plan"]
 
 

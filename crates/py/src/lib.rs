@@ -25,6 +25,7 @@ mod statistics;
 mod table;
 mod tables;
 
+use ackclock_core::link::Framing;
 use ackclock_core::medium::grants::DirectionConfig;
 use ackclock_sim::plan::HostOverhead;
 use ackclock_sim::summary::Summary;
@@ -104,6 +105,13 @@ fn catalogue(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     objects::to_object(py, &all())
 }
 
+/// Bytes on the line of a TCP packet of this size that is no SYN, FIN or RST. `framing` is that of a
+/// plan (JSON).
+#[pyfunction]
+fn on_wire(framing: &str, size: u16) -> PyResult<u16> {
+    serde_json::from_str::<Framing>(framing).map(|framing| framing.on_wire(size)).map_err(failure)
+}
+
 /// IP rate of one station of a medium with grants that always has packets of this size, in bit/s.
 /// `direction` is that of a plan (JSON).
 #[pyfunction]
@@ -137,6 +145,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PlanError", py.get_type::<errors::PlanError>())?;
     module.add("FailedError", py.get_type::<errors::FailedError>())?;
     module.add_class::<tables::CheckedTable>()?;
+    tables::install_sources();
     module.add_function(wrap_pyfunction!(tables::read_table, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table_schema, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table_kinds, module)?)?;
@@ -153,6 +162,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(link_fit::fit_sender_end, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(documents::document_types, module)?)?;
+    module.add_function(wrap_pyfunction!(on_wire, module)?)?;
     module.add_function(wrap_pyfunction!(granted_bps, module)?)?;
     module.add_function(wrap_pyfunction!(max_overhead_ps, module)?)?;
     module.add_class::<limits::LimitFacts>()?;

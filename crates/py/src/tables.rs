@@ -1,9 +1,11 @@
 //! Tables of link files and scenarios: values to and from Python.
 
 use ackclock_core::Problem;
-use ackclock_scenario::invalid::{Code, Invalid, Step};
+use ackclock_core::units::Span;
+use ackclock_scenario::invalid::{Code, Invalid, Read, Step};
 use ackclock_scenario::keys::{Attribute, Checked, Key, KeyDefault};
 use ackclock_scenario::registry;
+use ackclock_scenario::sources::{self, Sources};
 use ackclock_scenario::value::Value;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyAttributeError;
@@ -33,11 +35,7 @@ impl CheckedTable {
 
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         match self.table.attribute(name) {
-            Some(Attribute::Value(value)) => to_python(py, &value),
-            Some(Attribute::Table(table)) => {
-                let given = self.given.get(name).cloned().unwrap_or(Value::Absent);
-                CheckedTable { table, given }.into_bound_py_any(py)
-            }
+            Some(attribute) => attribute_to_python(py, attribute, self.table.given(name, &self.given).as_ref()),
             None => Err(PyAttributeError::new_err(format!("{} has no key {name}", self.table.table()))),
         }
     }
@@ -71,6 +69,47 @@ impl CheckedTable {
         let read = py.import("ackclock._native")?.getattr("read_table")?;
         Ok((read, (self.table.table(), self.written(py, true)?)))
     }
+}
+
+/// A table of a default was given with all its keys.
+fn attribute_to_python<'py>(py: Python<'py>, attribute: Attribute, given: Option<&Value>) -> PyResult<Bound<'py, PyAny>> {
+    match attribute {
+        Attribute::Value(value) => to_python(py, &value),
+        Attribute::Table(table) => {
+            let given = given.cloned().unwrap_or_else(|| table.written(None));
+            CheckedTable { table, given }.into_bound_py_any(py)
+        }
+        Attribute::Array(attributes) => {
+            let given = |index: usize| if let Some(Value::Array(values)) = given { values.get(index) } else { None };
+            let attributes = attributes.into_iter().enumerate();
+            let values = attributes.map(|(index, attribute)| attribute_to_python(py, attribute, given(index)));
+            PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_bound_py_any(py)
+        }
+    }
+}
+
+/// Recordings are read in Python, which keeps their times for plans.
+struct PythonSources;
+
+impl Sources for PythonSources {
+    fn recording_period(&self, path: &str) -> Read<Span> {
+        Python::attach(|py| -> PyResult<Span> {
+            let read = py.import("ackclock.input.link.trace")?.getattr("period_ps")?;
+            Ok(Span(read.call1((path,))?.extract()?))
+        })
+        .map_err(|error| {
+            Python::attach(|py| {
+                let error = error.value(py);
+                let text = |name| error.getattr(name).and_then(|text| text.extract()).unwrap_or_else(|_| error.to_string());
+                Invalid::new(text("found"), text("allowed"))
+            })
+        })
+    }
+}
+
+/// Reads recordings by the functions of this package.
+pub fn install_sources() {
+    sources::install(&PythonSources);
 }
 
 /// The arguments of `read_table`.

@@ -5,7 +5,8 @@
 //! check over several keys, `#[keys(plan = path)]` its configuration as a plan has it,
 //! `#[keys(prepare = path)]` a conversion of shorter forms before the keys are read,
 //! `#[keys(shorthand = path)]` the JSON Schema of those, `#[keys(derived = path)]` values beside the
-//! keys, and `#[keys(written = path)]` a change of the written table.
+//! keys, `#[keys(written = path)]` a change of the written table, and `#[keys(given = path)]` what was
+//! given for a table that is no key.
 //!
 //! Of a field: the doc comment is the text. `#[key(..)]` has `example`, `default`, `unit`, `absent`
 //! (what an absent key means, in words or as a number), and the bounds `min`, `max`, `above`, `below`
@@ -13,7 +14,7 @@
 //! stands for the key `kind`. A field with `flatten` is a table whose keys stand in this one.
 //!
 //! Of an enum: each variant holds a table with a kind; `#[keys(default = "droptail")]` is the kind
-//! of a table without one; `prepare` and `shorthand` are as of a struct.
+//! of a table without one; `prepare`, `shorthand` and `limits` are as of a struct.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -155,7 +156,7 @@ fn toml_text(value: &Expr) -> String {
 fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     let Fields::Named(named) = fields else { return Err(Error::new(input.span(), "a table has named keys")) };
     let all: Vec<KeyField> = named.named.iter().map(KeyField::new).collect::<Result<_>>()?;
-    let known = ["kind", "check", "plan", "prepare", "shorthand", "limits", "derived", "written"];
+    let known = ["kind", "check", "plan", "prepare", "shorthand", "limits", "derived", "written", "given"];
     let of_table = settings(&input.attrs, "keys", &known)?;
     let (ident, title) = (&input.ident, LitStr::new(&input.ident.to_string(), input.ident.span()));
     let description = text_of(&input.attrs);
@@ -163,7 +164,7 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     let names = all.iter().map(|key| {
         let (name, inner) = (&key.name, &key.field.ty);
         match key.has("flatten") {
-            true => quote!(names.extend(<#inner as ::ackclock_scenario::keys::Table>::names())),
+            true => quote!(names.extend(<#inner as ::ackclock_scenario::keys::KeySet>::names())),
             false => quote!(names.push(#name)),
         }
     });
@@ -173,11 +174,11 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     for key in &all {
         let (field, name, kind_type) = (&key.field.ident, &key.name, &key.field.ty);
         if key.has("flatten") {
-            keys.push(quote!(keys.extend(<#kind_type as ::ackclock_scenario::keys::Table>::keys())));
-            required.push(quote!(<#kind_type as ::ackclock_scenario::keys::Table>::require(entries, names)?;));
-            reads.push(quote!(#field: <#kind_type as ::ackclock_scenario::keys::Table>::read_keys(entries)?));
-            writes.push(quote!(written.extend(::ackclock_scenario::keys::Table::write_keys(&self.#field, given))));
-            inner_attributes.push(quote!(.or_else(|| ::ackclock_scenario::keys::Checked::attribute(&self.#field, key))));
+            keys.push(quote!(keys.extend(<#kind_type as ::ackclock_scenario::keys::KeySet>::keys())));
+            required.push(quote!(<#kind_type as ::ackclock_scenario::keys::KeySet>::require(entries, names)?;));
+            reads.push(quote!(#field: <#kind_type as ::ackclock_scenario::keys::KeySet>::read_keys(entries)?));
+            writes.push(quote!(written.extend(::ackclock_scenario::keys::KeySet::write_keys(&self.#field, given))));
+            inner_attributes.push(quote!(.or_else(|| ::ackclock_scenario::keys::KeySet::key_attribute(&self.#field, key))));
             continue;
         }
         if key.has("kind") {
@@ -217,6 +218,17 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     };
     let limits = setting(&of_table, "limits").map_or_else(|| quote!(""), ToTokens::to_token_stream);
     let derived = setting(&of_table, "derived").map(|path| quote!(.or_else(|| #path(self, key))));
+    let given = setting(&of_table, "given").map(|path| {
+        quote! {
+            fn given(
+                &self,
+                key: &str,
+                given: &::ackclock_scenario::value::Value,
+            ) -> Option<::ackclock_scenario::value::Value> {
+                #path(key, given)
+            }
+        }
+    });
     let change_written = setting(&of_table, "written").map(|path| quote!(let written = #path(self, written);));
     Ok(quote! {
         impl ::ackclock_scenario::keys::KeyValue for #ident {
@@ -225,17 +237,17 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
                 _: &::ackclock_scenario::keys::Bounds,
             ) -> ::ackclock_scenario::invalid::Read<Self> {
                 #prepare
-                let names = <Self as ::ackclock_scenario::keys::Table>::names();
+                let names = <Self as ::ackclock_scenario::keys::KeySet>::names();
                 let entries = ::ackclock_scenario::keys::entries(value, &names)?;
-                <Self as ::ackclock_scenario::keys::Table>::require(entries, &names)?;
-                let read = <Self as ::ackclock_scenario::keys::Table>::read_keys(entries)?;
+                <Self as ::ackclock_scenario::keys::KeySet>::require(entries, &names)?;
+                let read = <Self as ::ackclock_scenario::keys::KeySet>::read_keys(entries)?;
                 #check
                 Ok(read)
             }
 
             fn write(&self, given: Option<&::ackclock_scenario::value::Value>) -> ::ackclock_scenario::value::Value {
                 #prepare_given
-                ::ackclock_scenario::value::Value::Table(::ackclock_scenario::keys::Table::write_keys(self, given))
+                ::ackclock_scenario::value::Value::Table(::ackclock_scenario::keys::KeySet::write_keys(self, given))
             }
 
             fn attribute(&self) -> ::ackclock_scenario::keys::Attribute {
@@ -266,13 +278,11 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
             }
 
             fn attribute(&self, key: &str) -> Option<::ackclock_scenario::keys::Attribute> {
-                match key {
-                    #(#attributes,)*
-                    _ => None,
-                }
-                #(#inner_attributes)*
+                ::ackclock_scenario::keys::KeySet::key_attribute(self, key)
                 #derived
             }
+
+            #given
 
             fn written(&self, given: Option<&::ackclock_scenario::value::Value>) -> ::ackclock_scenario::value::Value {
                 ::ackclock_scenario::keys::KeyValue::write(self, given)
@@ -283,14 +293,7 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
             }
         }
 
-        impl ::ackclock_scenario::keys::Table for #ident {
-            const NAME: &'static str = #title;
-            const KIND: Option<&'static str> = #kind;
-
-            fn description() -> &'static str {
-                #description
-            }
-
+        impl ::ackclock_scenario::keys::KeySet for #ident {
             fn keys() -> Vec<::ackclock_scenario::keys::Key> {
                 let mut keys = Vec::new();
                 #(#keys;)*
@@ -327,6 +330,23 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
                 #change_written
                 written
             }
+
+            fn key_attribute(&self, key: &str) -> Option<::ackclock_scenario::keys::Attribute> {
+                match key {
+                    #(#attributes,)*
+                    _ => None,
+                }
+                #(#inner_attributes)*
+            }
+        }
+
+        impl ::ackclock_scenario::keys::Table for #ident {
+            const NAME: &'static str = #title;
+            const KIND: Option<&'static str> = #kind;
+
+            fn description() -> &'static str {
+                #description
+            }
         }
     })
 }
@@ -342,13 +362,14 @@ fn prepared(settings: &[(String, Expr)]) -> [TokenStream; 2] {
 
 fn kinds<'a>(input: &DeriveInput, variants: impl Iterator<Item = &'a syn::Variant>) -> Result<TokenStream> {
     let ident = &input.ident;
-    let of_enum = settings(&input.attrs, "keys", &["default", "prepare", "shorthand"])?;
+    let of_enum = settings(&input.attrs, "keys", &["default", "prepare", "shorthand", "limits"])?;
     let [prepare, prepare_given] = prepared(&of_enum);
     let schema = match setting(&of_enum, "shorthand") {
         Some(path) => quote!(::ackclock_scenario::schema::either(vec![#path(), all_kinds])),
         None => quote!(all_kinds),
     };
     let default = optional(setting(&of_enum, "default"));
+    let limits = setting(&of_enum, "limits").map_or_else(|| quote!(""), ToTokens::to_token_stream);
     let (mut names, mut tables) = (vec![], vec![]);
     for variant in variants {
         let Fields::Unnamed(fields) = &variant.fields else {
@@ -412,7 +433,7 @@ fn kinds<'a>(input: &DeriveInput, variants: impl Iterator<Item = &'a syn::Varian
             }
 
             fn limits(_: &::ackclock_scenario::keys::Bounds) -> String {
-                String::new()
+                #limits.into()
             }
 
             fn schema(

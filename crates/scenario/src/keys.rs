@@ -83,6 +83,7 @@ impl Bound {
 pub enum Attribute {
     Value(Value),
     Table(Arc<dyn Checked>),
+    Array(Vec<Attribute>),
 }
 
 /// A table that was read, whatever its kind.
@@ -91,35 +92,43 @@ pub trait Checked: std::fmt::Debug + Send + Sync {
     fn table(&self) -> &'static str;
     /// The value of a key.
     fn attribute(&self, key: &str) -> Option<Attribute>;
+    /// What was given for an attribute of a table that was read from `given`.
+    fn given(&self, key: &str, given: &Value) -> Option<Value> {
+        given.get(key).cloned()
+    }
     /// As a file has it; see [`KeyValue::write`].
     fn written(&self, given: Option<&Value>) -> Value;
     /// The configuration of the engine as a plan has it; null for a table that is none by itself.
     fn plan(&self) -> serde_json::Value;
 }
 
+/// Keys that stand in a table: all of it, or those that another table has among its own.
+pub trait KeySet: Sized {
+    /// In the order in which they are checked.
+    fn keys() -> Vec<Key>;
+
+    fn names() -> Vec<&'static str>;
+
+    /// An error if a key is missing; `names` are those of the whole table.
+    fn require(entries: &[(String, Value)], names: &[&str]) -> Read<()>;
+
+    /// The values of the keys, without the checks over several.
+    fn read_keys(entries: &[(String, Value)]) -> Read<Self>;
+
+    /// See [`KeyValue::write`].
+    fn write_keys(&self, given: Option<&Value>) -> Vec<(String, Value)>;
+
+    fn key_attribute(&self, key: &str) -> Option<Attribute>;
+}
+
 /// A written table, with `#[derive(Keys)]`.
-pub trait Table: KeyValue + Checked {
+pub trait Table: KeyValue + KeySet + Checked {
     const NAME: &'static str;
     /// Its value of the key `kind`.
     const KIND: Option<&'static str>;
 
     /// What the table is: its doc comment.
     fn description() -> &'static str;
-
-    /// Its keys, in the order in which they are checked.
-    fn keys() -> Vec<Key>;
-
-    /// The names of its keys.
-    fn names() -> Vec<&'static str>;
-
-    /// An error if a key is missing; `names` are those of the whole table.
-    fn require(entries: &[(String, Value)], names: &[&str]) -> Read<()>;
-
-    /// The values of its keys, without the checks over several.
-    fn read_keys(entries: &[(String, Value)]) -> Read<Self>;
-
-    /// See [`KeyValue::write`].
-    fn write_keys(&self, given: Option<&Value>) -> Vec<(String, Value)>;
 }
 
 /// The description of a key.
@@ -135,6 +144,8 @@ pub struct Key {
     pub example_text: String,
     /// The key whose value is the table's kind.
     pub is_kind: bool,
+    /// A table of both directions may stand for the value.
+    is_per_direction: bool,
     bounds: Bounds,
     check: fn(&Value, &Bounds) -> Read<()>,
     schema: fn(&Bounds, &mut Definitions) -> Value,
@@ -182,6 +193,7 @@ impl Key {
             example,
             example_text,
             is_kind: false,
+            is_per_direction: false,
             bounds,
             check: |value, bounds| T::read(value, bounds).map(|_| ()),
             schema: T::schema,
@@ -199,6 +211,7 @@ impl Key {
             example: kind.into(),
             example_text: format!("\"{kind}\""),
             is_kind: true,
+            is_per_direction: false,
             bounds: Bounds::NONE,
             check: |_, _| Ok(()),
             schema: |_, _| Value::Table(Vec::new()),
@@ -210,8 +223,14 @@ impl Key {
         (self.check)(value, &self.bounds)
     }
 
+    /// The same key of a table that has two directions.
+    pub fn per_direction(self) -> Key {
+        Key { is_per_direction: true, ..self }
+    }
+
     pub fn value_schema(&self, definitions: &mut Definitions) -> Value {
-        (self.schema)(&self.bounds, definitions)
+        let schema = (self.schema)(&self.bounds, definitions);
+        if self.is_per_direction { schema::or_per_direction(schema) } else { schema }
     }
 }
 
@@ -303,6 +322,10 @@ impl<T: KeyValue> KeyValue for Vec<T> {
             _ => given,
         };
         Value::Array(self.iter().enumerate().map(|(index, value)| value.write(given_at(index))).collect())
+    }
+
+    fn attribute(&self) -> Attribute {
+        Attribute::Array(self.iter().map(KeyValue::attribute).collect())
     }
 
     fn unit() -> &'static str {

@@ -24,6 +24,7 @@ pub mod number_text;
 pub mod registry;
 pub mod schema;
 pub mod similar;
+pub mod sources;
 pub mod units;
 pub mod value;
 pub mod values;

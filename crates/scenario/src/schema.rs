@@ -117,6 +117,17 @@ pub fn units_of(quantities: &[Quantity]) -> Vec<String> {
     quantities.iter().flat_map(|quantity| quantity.units()).collect()
 }
 
+/// A value for both directions, or a table with one for each.
+pub fn or_per_direction(value: Value) -> Value {
+    let table = Value::table([
+        ("type", "object".into()),
+        ("properties", Value::table([("down", value.clone()), ("up", value.clone())])),
+        ("minProperties", 1.into()),
+        ("additionalProperties", false.into()),
+    ]);
+    either(vec![value, table])
+}
+
 /// A value of one of several forms.
 pub fn either(forms: Vec<Value>) -> Value {
     Value::table([("anyOf", forms.into())])

@@ -35,7 +35,6 @@ from ackclock.errors import InvalidValue, format_value
 from ackclock.export.line import Line
 from ackclock.export.tc_queue import queue_arguments
 from ackclock.input.checked_table import CheckedTable
-from ackclock.input.link.framing import Atm
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.link.queue import read_queue
 from ackclock.input.units import show_rate, show_size
@@ -208,7 +207,7 @@ def _safe_bps(of: Situation, hop: Hop, direction: str) -> float | None:
     return None if rate is None else min([rate, *ends])
 
 
-def _cells(of: Situation, direction: str) -> Atm | None:
+def _cells(of: Situation, direction: str) -> CheckedTable | None:
     """The ATM framing of the bottleneck, whose rate is that of the cells, as is that of cake with
     `atm`: a shaper that counts packets alone lets the modem's queue grow.
     """
@@ -216,11 +215,11 @@ def _cells(of: Situation, direction: str) -> Atm | None:
     return _atm(next((side for side in sides if side), None))
 
 
-def _atm(side: Direction | None) -> Atm | None:
-    return side.framing if side and isinstance(side.framing, Atm) else None
+def _atm(side: Direction | None) -> CheckedTable | None:
+    return side.framing if side and not isinstance(side.framing, str) else None
 
 
-def _sqm(shaped: Mapping[str, int], data: str, cells: Mapping[str, Atm]) -> SqmQueue | None:
+def _sqm(shaped: Mapping[str, int], data: str, cells: Mapping[str, CheckedTable]) -> SqmQueue | None:
     """The shaper by OpenWrt's SQM, which has one link layer for both directions; ACKs are filtered
     in the direction opposite to `data`.
     """

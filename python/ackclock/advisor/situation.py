@@ -16,7 +16,7 @@ from ackclock.advisor.goals import BESIDE
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.errors import InputError
 from ackclock.input.document import read_document
-from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
+from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, with_keys
 from ackclock.input.objects import Link
 from ackclock.input.scenario.draft import Draft, absolute_traces, draft_of, find_link, read_draft
 from ackclock.input.scenario.hosts import DEFAULT_HOST
@@ -281,22 +281,16 @@ class Situation:
 
 def _redrawn(hop: Hop, base: Hop, of_seed: Hop) -> Hop:
     """A hop with the draws of everything in which it is the situation's."""
-    sides = {}
-    for direction in DIRECTIONS:
+    sides: dict[str, dict[str, Any]] = {direction: {} for direction in DIRECTIONS}
+    for direction, changed in sides.items():
         side, was, draw = (getattr(one, direction) for one in (hop, base, of_seed))
-        if side is None or was is None:
-            sides[direction] = side
-            continue
-        changed: dict[str, Any] = {}
-        for key in type(side).model_fields:
+        for key in PER_DIRECTION if side and was else ():
             now, before, drawn = (getattr(one, key) for one in (side, was, draw))
             if now == before:
                 changed[key] = drawn
             elif key in ("rate", "delay") and isinstance(now, int) and isinstance(before, int) and before:
                 changed[key] = max(1, round(drawn * now / before))
-        sides[direction] = side.model_copy(update=changed)
-    medium = of_seed.medium if hop.medium == base.medium else hop.medium
-    return hop.model_copy(update={**sides, "medium": medium})
+    return with_keys(hop, sides, of_seed.medium if hop.medium == base.medium else hop.medium)
 
 
 def situation_of(

@@ -12,7 +12,7 @@ from ackclock.errors import InputError, choices, format_value
 from ackclock.input.checked_table import words
 from ackclock.input.link.hop import Hop
 from ackclock.input.link.queue import marks, queue_kinds
-from ackclock.input.link.rate import TraceRate
+from ackclock.input.link.rate import mean_bps
 
 AS_IS = "link"
 """The link file's queue or ACK policy."""
@@ -137,11 +137,11 @@ UNMARKED = (
 
 def slowest_bps(hops: Sequence[Hop], direction: str) -> float | None:
     """The lowest rate of a direction, recorded rates by their mean; None without a rate."""
-    return min((bps for hop in hops if (bps := _bps(hop, direction))), default=None)
+    return min((bps for hop in hops if (bps := mean_bps(hop, direction))), default=None)
 
 
 def _slowest(hops: Sequence[Hop], direction: str) -> Hop:
-    rated = [(bps, index) for index, hop in enumerate(hops) if (bps := _bps(hop, direction))]
+    rated = [(bps, index) for index, hop in enumerate(hops) if (bps := mean_bps(hop, direction))]
     if not rated:
         raise InputError(
             f"no hop that limits the direction {direction}",
@@ -149,13 +149,6 @@ def _slowest(hops: Sequence[Hop], direction: str) -> Hop:
             key="queue",
         )
     return hops[min(rated)[1]]
-
-
-def _bps(hop: Hop, direction: str) -> float | None:
-    side = getattr(hop, direction)
-    if side is not None and hop.medium is None and isinstance(side.rate, TraceRate):
-        return side.rate.recording.mean_bps()
-    return hop.slowest_bps(direction)
 
 
 def _queue(hop: Hop, direction: str) -> dict[str, Any]:

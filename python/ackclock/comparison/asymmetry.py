@@ -11,7 +11,6 @@ from typing import Any
 
 from ackclock import _native
 from ackclock.closed_forms import normalized_bandwidth_ratio
-from ackclock.input.link.framing import on_wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def _slowest(hops: Sequence[Mapping[str, Any]], direction: str, size: int) -> tu
     ``size`` bytes.
     """
     sides = [hop[direction] for hop in hops if hop[direction] and hop[direction]["rate"]]
-    candidates = [(float(side["rate"]["bps"]), on_wire(size, side["framing"])) for side in sides]
+    candidates = [(float(side["rate"]["bps"]), _native.on_wire(json.dumps(side["framing"]), size)) for side in sides]
     granted = [hop["medium"][direction] for hop in hops if hop["medium"] and hop[direction]]
     candidates += [
         (

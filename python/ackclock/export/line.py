@@ -10,9 +10,8 @@ from math import inf, prod
 from typing import Any
 
 from ackclock.input.checked_table import CheckedTable, ReadBy
-from ackclock.input.link.framing import Atm
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
-from ackclock.input.link.rate import TraceRate
+from ackclock.input.link.rate import mean_bps
 from ackclock.input.units import show_rate
 
 ATM_CELLS = "ATM cells: packets are sent as they are"
@@ -28,8 +27,8 @@ class Line:
 
     direction: str
     delay: int = 0
-    rate: int | TraceRate | None = None
-    framing: Atm | None = None
+    rate: int | CheckedTable | None = None
+    framing: CheckedTable | None = None
     queue: CheckedTable | None = None
     loss: CheckedTable | None = None
     jitter: Any = None
@@ -50,42 +49,36 @@ def lines_of(hops: Sequence[Hop]) -> dict[str, Line]:
 
 def _line(direction: str, sides: Sequence[tuple[Hop, Direction]]) -> Line:
     line = Line(direction, delay=sum(side.delay for _, side in sides))
-    slowest = min(sides, key=lambda one: _mean_bps(direction, *one), default=None)
+    slowest = min(sides, key=lambda one: mean_bps(one[0], direction) or inf, default=None)
     for hop, side in sides:
         if (hop, side) == slowest:
             _take_queue(line, hop, side)
-        elif (bps := _mean_bps(direction, hop, side)) < inf:
+        elif bps := mean_bps(hop, direction):
             line.lacks(
                 hop.name, f"a second queue, at {show_rate(round(bps))}: only that of the slowest hop is exported"
             )
         elif side.queue is not None and side.queue.ack is not None:
             line.lacks(hop.name, "what this queue does to ACKs: only the slowest hop's queue is kept")
-        _take_rest(line, hop, side)
+        _take_rest(line, hop, side, is_slowest=(hop, side) == slowest)
     line.loss = _one_loss(line, sides)
     line.duplicate = 1 - prod(1 - side.duplicate.mean for _, side in sides if side.duplicate)
     return line
 
 
-def _mean_bps(direction: str, hop: Hop, side: Direction) -> float:
-    if isinstance(side.rate, TraceRate):
-        return side.rate.recording.mean_bps()
-    return hop.slowest_bps(direction) or inf
-
-
 def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
     line.queue, line.rate = side.queue, side.rate
-    line.framing = side.framing if isinstance(side.framing, Atm) else None
+    line.framing = None if isinstance(side.framing, str) else side.framing
     if hop.medium:
-        line.rate = hop.slowest_bps(line.direction)
+        line.rate = hop.slowest_bps.get(line.direction)
         replacement = f"its maximum rate, {show_rate(line.rate)}, replaces it" if line.rate else "no rate replaces it"
         line.lacks(hop.name, f"a medium ({hop.medium.kind}): {replacement}")
-    if hop.has_stations():
+    if hop.has_stations:
         line.lacks(hop.name, "a queue and a rate for each client: all clients share one")
 
 
-def _take_rest(line: Line, hop: Hop, side: Direction) -> None:
-    if isinstance(side.framing, Atm):
-        if side.framing is not line.framing:
+def _take_rest(line: Line, hop: Hop, side: Direction, *, is_slowest: bool) -> None:
+    if not isinstance(side.framing, str):
+        if not is_slowest:
             line.lacks(hop.name, ATM_CELLS)
     elif side.framing != "none":
         line.lacks(hop.name, f"{side.framing} framing: headers are not compressed")

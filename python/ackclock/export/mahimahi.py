@@ -11,7 +11,7 @@ from math import gcd
 from ackclock.export.line import ATM_CELLS, Line
 from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.queue import limit_in_packets
-from ackclock.input.link.rate import TraceRate
+from ackclock.input.link.rate import recording
 from ackclock.input.link.trace import BYTES_PER_OPPORTUNITY
 from ackclock.input.units import show_rate
 
@@ -109,16 +109,16 @@ def _droptail(line: Line, queue: CheckedTable) -> tuple[str, str]:
 
 def _trace(line: Line) -> str:
     """A trace of the line's rate; a recorded rate is copied from its start on."""
-    if isinstance(line.rate, TraceRate):
-        times: list[int] | tuple[int, ...] = _recorded(line, line.rate)
+    if isinstance(line.rate, int | None):
+        times: list[int] | tuple[int, ...] = _chances(line, line.rate or UNLIMITED_BPS)
     else:
-        times = _chances(line, line.rate or UNLIMITED_BPS)
+        times = _recorded(line, line.rate)
     return "".join(f"{time}\n" for time in times)
 
 
-def _recorded(line: Line, rate: TraceRate) -> tuple[int, ...]:
+def _recorded(line: Line, rate: CheckedTable) -> tuple[int, ...]:
     """The recording from its start on, rotated at an opportunity: its last time is the period."""
-    times = rate.recording.times_ms
+    times = recording(rate).times_ms
     if rate.start is None:
         line.missing.append(f"{line.direction}: a start drawn for each seed: the recording starts at its beginning")
         return times

@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from math import ceil
 
+from ackclock import _native
 from ackclock.export.line import Line
 from ackclock.export.tc_queue import queue_arguments
 from ackclock.input.checked_table import CheckedTable, replaced
-from ackclock.input.link.framing import on_wire
-from ackclock.input.link.rate import TraceRate
+from ackclock.input.link.rate import recording
 from ackclock.input.units import PS_PER_S, show_rate
 
 ETHERNET_HEADER = 14
@@ -68,9 +69,9 @@ def _commands(line: Line) -> str:
 
 
 def _rate_bps(line: Line) -> int | None:
-    if not isinstance(line.rate, TraceRate):
+    if isinstance(line.rate, int | None):
         return line.rate
-    mean = round(line.rate.recording.mean_bps())
+    mean = round(recording(line.rate).mean_bps())
     line.missing.append(f"{line.direction}: a recorded rate: its mean, {show_rate(mean)}, replaces it")
     return mean
 
@@ -93,7 +94,7 @@ def _counted_in_cells(line: Line, rate: int | None) -> Line:
         f"{line.direction}: a limit of {queue.bytes} B of packets: here of their cells, the same for packets "
         f"of {FULL_PACKET} B"
     )
-    size = ceil(queue.bytes * on_wire(FULL_PACKET, line.framing.plan()) / FULL_PACKET)
+    size = ceil(queue.bytes * _native.on_wire(json.dumps(line.framing.plan()), FULL_PACKET) / FULL_PACKET)
     return replace(line, queue=replaced(queue, bytes=f"{size} B"))
 
 
@@ -101,7 +102,7 @@ def _burst(line: Line, rate: int) -> int:
     """The burst of tbf in bytes: a packet, or the bytes of a tick of 1 ms / 8, below which tbf
     cannot keep the rate.
     """
-    packet = on_wire(FULL_PACKET, line.framing.plan()) if line.framing else FULL_PACKET
+    packet = _native.on_wire(json.dumps(line.framing.plan()), FULL_PACKET) if line.framing else FULL_PACKET
     return max(packet + ETHERNET_HEADER, ceil(rate / 8 / 8000))
 
 

@@ -25,13 +25,6 @@ class Form:
 
 
 @dataclass(frozen=True, eq=False)
-class Shorthand:
-    """Another form that a file may have instead of a table, such as a number for its mean."""
-
-    form: Form
-
-
-@dataclass(frozen=True, eq=False)
 class FormValidator(BeforeValidator):
     """A check with the form of the values that pass."""
 

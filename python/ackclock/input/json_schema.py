@@ -14,10 +14,8 @@ from typing import Annotated, Any, Literal, Union
 
 from ackclock.errors import InputError, choices, format_value
 from ackclock.input.checked_table import ReadBy
-from ackclock.input.form import Form, FormValidator, Shorthand
+from ackclock.input.form import Form, FormValidator
 from ackclock.input.keys import Key, field_type, key
-from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop
-from ackclock.input.link.pep import TcpTable
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.tcp import NamesValidator, TcpKeys
 from ackclock.input.schema import KindValidator, Table
@@ -117,8 +115,6 @@ class _Tables:
 
     def _definition(self, table: type[Table]) -> Schema:
         required = [name for name, field in table.model_fields.items() if field.is_required()]
-        if table is Hop:
-            required = ["name"]
         return {
             "type": "object",
             "description": " ".join((table.__doc__ or "").split()),
@@ -132,13 +128,6 @@ class _Tables:
         return {**self._value_of(table, name), **_notes(key(table, name))}
 
     def _value_of(self, table: type[Table], name: str) -> Schema:
-        if table is Hop and name == "only":
-            return {"enum": list(DIRECTIONS)}
-        if table is Hop and name in PER_DIRECTION:
-            one = self.value(field_type(Direction.model_fields[name]))
-            both = {"type": "object", "properties": dict.fromkeys(DIRECTIONS, one), "minProperties": 1,
-                    "additionalProperties": False}  # fmt: skip
-            return {"anyOf": [one, both]}
         if table is Scenario and name == "link":
             return {"type": "string", "minLength": 1}
         if table is Scenario and name == "sweep":
@@ -148,18 +137,11 @@ class _Tables:
     def value(self, annotation: Any) -> Schema:
         """The schema of a value, from its type and its checks."""
         kind, notes = _parts(annotation)
-        schema = self._long_form(kind, notes)
-        shorthand = next((note.form for note in notes if isinstance(note, Shorthand)), None)
-        return schema if shorthand is None else {"anyOf": [dict(shorthand.schema), schema]}
-
-    def _long_form(self, kind: Any, notes: list[Any]) -> Schema:
         for note in reversed(notes):
             if isinstance(note, KindValidator):
                 return self._of_kinds(note)
             if isinstance(note, ReadBy):
                 return self._of_rust(note)
-            if isinstance(note, TcpTable):
-                return {"allOf": [self.reference(TcpKeys)]}
             found = note.form() if isinstance(note, NamesValidator) else note
             found = found.form if isinstance(found, FormValidator) else found
             if isinstance(found, Form):
@@ -183,6 +165,8 @@ class _Tables:
 
         schema, definitions = _native.table_schema(by.table)
         self.defs |= definitions
+        if "Pep" in definitions:
+            self.reference(TcpKeys)
         return schema
 
     def _of_type(self, kind: Any) -> Schema:

@@ -100,7 +100,7 @@ def rust_keys(table: str) -> Iterator[Key]:
 
 def key(table: type[Table], name: str) -> Key:
     """One key of a table. Raises MissingText."""
-    table, field = _place(table, name)
+    field = table.model_fields.get(name)
     given = entry(table, name)
     return Key(
         table=table.__name__,
@@ -111,18 +111,6 @@ def key(table: type[Table], name: str) -> Key:
         text=given["text"],
         example=given["example"],
     )
-
-
-def _place(table: type[Table], name: str) -> tuple[type[Table], FieldInfo | None]:
-    """The class that has a written key, and its field: a hop is written with the keys of its
-    directions.
-    """
-    from ackclock.input.link.hop import Direction
-
-    field = table.model_fields.get(name)
-    if field is None and name in Direction.model_fields:
-        return Direction, Direction.model_fields[name]
-    return table, field
 
 
 def field_type(field: FieldInfo) -> Any:
@@ -220,10 +208,10 @@ def check_example(table: type[Table], name: str) -> None:
     Raises:
         ValueError: it is no TOML, or its field refuses it.
     """
-    table, field = _place(table, name)
+    field = table.model_fields.get(name)
     given = entry(table, name)
     value = tomllib.loads(f"value = {given['example']}")["value"]
-    if field is not None and given.get("unit") != "file":
+    if field is not None:
         TypeAdapter(field_type(field)).validate_python(value)
 
 

@@ -14,12 +14,10 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from pydantic import ValidationError
-
 from ackclock.errors import InvalidValue
 from ackclock.input.checked_table import ReadBy, kinds
-from ackclock.input.keys import entry, rust_keys
-from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, is_per_direction
+from ackclock.input.keys import rust_keys
+from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, READ_HOP, hop_plan, is_per_direction
 from ackclock.input.link.queue import queue_kinds, read_queue
 from ackclock.input.units import rate_bps, show_rate, show_size, show_time, size_bytes, time_ps
 
@@ -141,10 +139,10 @@ def planned(written: Mapping[str, Any]) -> dict[str, Any]:
     packets in their hosts. Those of a medium stay the link's own, since they follow from several
     keys: a scenario of the page then states that delay.
 
-    Raises ValidationError or InvalidValue.
+    Raises InvalidValue.
     """
-    hop = Hop.model_validate(written)
-    return {**hop.plan(), "slowest_bps": {direction: hop.slowest_bps(direction) for direction in DIRECTIONS}}
+    hop = READ_HOP(dict(written))
+    return {**hop_plan(hop), "slowest_bps": {direction: hop.slowest_bps.get(direction) for direction in DIRECTIONS}}
 
 
 def controls(written: dict[str, Any], below: Path = ()) -> tuple[Control, ...]:
@@ -241,7 +239,7 @@ def _try(written: dict[str, Any], path: Path, unit: str, raw: float) -> dict[Pat
     _put(changed, path, text(unit, raw))
     try:
         return dict(_leaves(planned(changed)))
-    except (ValidationError, InvalidValue):
+    except InvalidValue:
         return None
 
 
@@ -251,10 +249,15 @@ def meaning(written: Mapping[str, Any], path: Path) -> str:
     table = _get(written, path[: 1 + (len(path) > 1 and path[1] in DIRECTIONS)])
     if first in _RUST and rest and isinstance(table, Mapping):
         names = kinds(_RUST[str(first)])
-        texts = {key.name: key.text for key in rust_keys(names[table.get("kind", next(iter(names)))])}
+        texts = _texts(names[table.get("kind", next(iter(names)))])
         if rest[0] in texts:
             return texts[str(rest[0])]
-    return entry(Direction if first in PER_DIRECTION else Hop, str(first))["text"]
+    return _texts("Hop")[str(first)]
+
+
+@cache
+def _texts(table: str) -> dict[str, str]:
+    return {key.name: key.text for key in rust_keys(table)}
 
 
 _RUST = {"queue": "Queue", "loss": "Loss", "medium": "Medium"}

@@ -114,7 +114,7 @@ class Place:
 
     def _bps(self, direction: str) -> float:
         hops = self.draft.check().hop
-        return min((float(bps) for hop in hops if (bps := hop.slowest_bps(direction))), default=UNKNOWN_BPS)
+        return min((float(bps) for hop in hops if (bps := hop.slowest_bps.get(direction))), default=UNKNOWN_BPS)
 
 
 def of_harm(summary: ExplainedRun) -> dict[str, float]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ackclock import congestion_control
 from ackclock.errors import InputError
+from ackclock.input.link.hop import hop_plan
 from ackclock.input.link.trace import Recording
 from ackclock.input.scenario.flow import Flow
 from ackclock.input.scenario.hosts import Tcp
@@ -122,7 +123,7 @@ def build_plan(scenario: Scenario, seed: int, captures: Sequence[Capture] = (), 
             "sample_ps": scenario.sample,
             "clients": scenario.clients,
             "measure": _measure(scenario),
-            "hops": [hop.plan() for hop in scenario.hop],
+            "hops": [hop_plan(hop) for hop in scenario.hop],
             "flows": flows,
             "captures": [capture.plan() for capture in captures],
         }

@@ -14,8 +14,7 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
-from ackclock.input.link.hop import Hop
-from ackclock.input.link.rate import TraceRate
+from ackclock.input.link.rate import mean_bps
 from ackclock.input.scenario.model import Scenario
 from ackclock.simulation.plan import Plan, build_plan
 from ackclock.simulation.runner import RunSpec
@@ -211,18 +210,10 @@ def estimated_cpu_s(scenario: Scenario) -> float:
     machine.
     """
     directions = [
-        min((bps for hop in scenario.hop if (bps := _bps(hop, direction))), default=UNKNOWN_BPS)
+        min((bps for hop in scenario.hop if (bps := mean_bps(hop, direction))), default=UNKNOWN_BPS)
         for direction in ("down", "up")
     ]
     used = {flow.direction for flow in scenario.flow}
     rate = sum(bps for bps, direction in zip(directions, ("down", "up"), strict=True) if direction in used)
     packets = rate / PACKET_BITS * scenario.duration / 1e12
     return RUN_S + PACKET_S * packets * max(len(scenario.hop), 1)
-
-
-def _bps(hop: Hop, direction: str) -> float:
-    """The rate of a hop in bits/s; 0 without one."""
-    side = hop.down if direction == "down" else hop.up
-    if side is not None and isinstance(side.rate, TraceRate):
-        return side.rate.recording.mean_bps()
-    return float(hop.slowest_bps(direction) or 0)

@@ -28,7 +28,7 @@ const CSLIP_SAVES: u16 = 34;
 /// packet's payload are the trailer.
 const CELL: u32 = 53;
 const CELL_PAYLOAD: u32 = 48;
-const TRAILER: u32 = 8;
+pub const AAL5_TRAILER: u32 = 8;
 
 impl Framing {
     /// Length on the link in bytes. SYN, FIN and RST are never compressed (RFC 1144, section
@@ -36,13 +36,19 @@ impl Framing {
     #[inline]
     pub fn wire_len(self, packet: &Packet) -> u16 {
         match self {
-            Framing::None | Framing::Slip => packet.len,
-            Framing::Cslip if packet.kind.has(Kind::TCP) && !packet.kind.has(Kind::CONTROL) => {
-                packet.len.saturating_sub(CSLIP_SAVES).max(1)
-            }
-            Framing::Cslip => packet.len,
+            Framing::Cslip if !packet.kind.has(Kind::TCP) || packet.kind.has(Kind::CONTROL) => packet.len,
+            _ => self.on_wire(packet.len),
+        }
+    }
+
+    /// Length on the link of a TCP packet of `len` bytes that is no SYN, FIN or RST.
+    #[inline]
+    pub fn on_wire(self, len: u16) -> u16 {
+        match self {
+            Framing::None | Framing::Slip => len,
+            Framing::Cslip => len.saturating_sub(CSLIP_SAVES).max(1),
             Framing::Atm { overhead } => {
-                let bytes = u32::from(packet.len) + u32::from(overhead) + TRAILER;
+                let bytes = u32::from(len) + u32::from(overhead) + AAL5_TRAILER;
                 u16::try_from(bytes.div_ceil(CELL_PAYLOAD) * CELL).unwrap_or(u16::MAX)
             }
         }

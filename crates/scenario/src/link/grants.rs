@@ -359,10 +359,13 @@ impl Grants {
         })))
     }
 
-    /// The nominal rate is that of one station that always has 1500-byte packets, without the
-    /// initial burst.
+    /// That of one station that always has 1500-byte packets, without the initial burst.
+    pub(super) fn nominal_bps(&self) -> [u64; 2] {
+        Direction::BOTH.map(|direction| self.direction(direction).ip_rate_bps(PACKET))
+    }
+
     fn derived(&self, name: &str) -> Option<Attribute> {
-        nominal_attribute(name, || Direction::BOTH.map(|direction| self.direction(direction).ip_rate_bps(PACKET)))
+        nominal_attribute(name, || self.nominal_bps())
     }
 }
 

@@ -29,8 +29,12 @@ pub struct HalfDuplex {
 }
 
 impl HalfDuplex {
+    pub(super) fn nominal_bps(&self) -> [u64; 2] {
+        [self.rate.0; 2]
+    }
+
     fn derived(&self, name: &str) -> Option<Attribute> {
-        nominal_attribute(name, || [self.rate.0; 2])
+        nominal_attribute(name, || self.nominal_bps())
     }
 
     fn plan_json(&self) -> serde_json::Value {

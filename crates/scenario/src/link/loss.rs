@@ -1,5 +1,6 @@
 //! Loss and duplication of packets.
 
+use super::sides::SHARE;
 use super::signal::{Fading, Points};
 use crate::invalid::{Invalid, Read, Step};
 use crate::keys::{Attribute, Bounds, KeyValue, Kind};
@@ -17,7 +18,7 @@ words!(ListedPackets { "data" => ListedPackets::Data, "all" => ListedPackets::Al
 
 /// Any loss. A number alone is the mean of an independent one.
 #[derive(Clone, Debug, PartialEq, Keys)]
-#[keys(default = "bernoulli", prepare = bare_mean, shorthand = mean_schema)]
+#[keys(default = "bernoulli", prepare = bare_mean, shorthand = mean_schema, limits = SHARE)]
 pub enum Loss {
     Bernoulli(Bernoulli),
     GilbertElliott(GilbertElliott),
@@ -106,7 +107,7 @@ pub struct SignalLoss {
 
 /// Each packet is duplicated with probability `mean`.
 #[derive(Clone, Debug, PartialEq, Keys)]
-#[keys(plan = Duplicate::plan_json, prepare = bare_mean, shorthand = mean_schema)]
+#[keys(plan = Duplicate::plan_json, prepare = bare_mean, shorthand = mean_schema, limits = SHARE)]
 pub struct Duplicate {
     /// Share of packets that arrive twice.
     #[key(example = 0.001)]

@@ -6,6 +6,7 @@
 use super::grants::Grants;
 use super::half_duplex::HalfDuplex;
 use super::packet_radio::PacketRadio;
+use super::roaming::Roaming;
 use super::wimax::Wimax;
 use super::wlan::Wlan;
 use crate::Keys;
@@ -20,6 +21,34 @@ pub enum Medium {
     PacketRadio(PacketRadio),
     Wimax(Wimax),
     Wlan(Wlan),
+}
+
+impl Medium {
+    pub(super) fn example() -> Value {
+        Value::table([("kind", "wlan".into()), ("standard", "802.11n".into())])
+    }
+
+    /// Maximum rate of each direction.
+    pub(super) fn nominal_bps(&self) -> [u64; 2] {
+        match self {
+            Medium::Grants(medium) => medium.nominal_bps(),
+            Medium::HalfDuplex(medium) => medium.nominal_bps(),
+            Medium::PacketRadio(medium) => medium.nominal_bps(),
+            Medium::Wimax(medium) => medium.nominal_bps(),
+            Medium::Wlan(medium) => medium.nominal_bps(),
+        }
+    }
+
+    /// How clients change between its cells.
+    pub(super) fn handover(&self) -> Option<&Roaming> {
+        match self {
+            Medium::Grants(medium) => medium.handover.as_ref(),
+            Medium::HalfDuplex(medium) => medium.handover.as_ref(),
+            Medium::PacketRadio(_) => None,
+            Medium::Wimax(medium) => medium.handover.as_ref(),
+            Medium::Wlan(medium) => medium.handover.as_ref(),
+        }
+    }
 }
 
 /// The value `nominal_bps` of a medium.

@@ -1,14 +1,18 @@
 //! Tables of a link file.
 
 pub mod acks;
+pub mod framing;
 pub mod grants;
 pub mod half_duplex;
 pub mod handover;
+pub mod hop;
 pub mod jitter;
 pub mod loss;
 pub mod medium;
 pub mod packet_radio;
+pub mod pep;
 pub mod queue;
+pub mod rate;
 pub mod roaming;
 pub mod sides;
 pub mod signal;

@@ -165,7 +165,11 @@ impl PacketRadio {
         size * 8.0 * PS_PER_S as f64 / (turnarounds as f64 + sent * 8.0 * PS_PER_S as f64 / self.rate.0 as f64)
     }
 
+    pub(super) fn nominal_bps(&self) -> [u64; 2] {
+        [(self.datagram_bps(PACKET).round_ties_even() as u64).max(1); 2]
+    }
+
     fn derived(&self, name: &str) -> Option<Attribute> {
-        nominal_attribute(name, || [(self.datagram_bps(PACKET).round_ties_even() as u64).max(1); 2])
+        nominal_attribute(name, || self.nominal_bps())
     }
 }

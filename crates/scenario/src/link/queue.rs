@@ -335,6 +335,20 @@ fn signal(ecn: bool) -> AqmSignal {
 }
 
 impl Queue {
+    /// What it does with pure ACKs.
+    pub fn acks(&self) -> Option<&Acks> {
+        let acks = match self {
+            Queue::DropTail(queue) => &queue.ack,
+            Queue::Red(queue) => &queue.ack,
+            Queue::CoDel(queue) => &queue.ack,
+            Queue::FqCoDel(queue) => &queue.ack,
+            Queue::Cake(queue) => &queue.ack,
+            Queue::Pie(queue) => &queue.ack,
+            Queue::DualPi2(queue) => &queue.ack,
+        };
+        acks.as_ref()
+    }
+
     /// The engine's configuration.
     pub fn config(&self) -> QueueConfig {
         match self {

@@ -42,7 +42,7 @@ fn share_schema() -> Value {
 
 const RATE: &str = "a rate above zero (leave the key out for an unlimited rate)";
 const DURATION: &str = "a time above zero; a time of at most 100 day";
-const SHARE: &str = "a probability from 0 to 1";
+pub(super) const SHARE: &str = "a probability from 0 to 1";
 
 /// Frame error rate by direction; a number applies to both.
 #[derive(Clone, Debug, PartialEq, Keys)]

@@ -489,9 +489,13 @@ impl Wimax {
         json!(MediumPlan::Wimax(Box::new(self.cell())))
     }
 
-    /// The nominal rate is that of a single station, headers included.
+    /// That of a single station, headers included.
+    pub(super) fn nominal_bps(&self) -> [u64; 2] {
+        self.cell().nominal_bps().unwrap_or_default()
+    }
+
     fn derived(&self, name: &str) -> Option<Attribute> {
-        nominal_attribute(name, || self.cell().nominal_bps().unwrap_or_default())
+        nominal_attribute(name, || self.nominal_bps())
     }
 }
 

@@ -376,8 +376,12 @@ impl Wlan {
         json!(MediumPlan::Wlan(Box::new(self.config())))
     }
 
+    pub(super) fn nominal_bps(&self) -> [u64; 2] {
+        [self.config().nominal_bps(PACKET); 2]
+    }
+
     fn derived(&self, name: &str) -> Option<Attribute> {
-        nominal_attribute(name, || [self.config().nominal_bps(PACKET); 2])
+        nominal_attribute(name, || self.nominal_bps())
     }
 }
 

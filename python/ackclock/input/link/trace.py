@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from ackclock.errors import InputError, format_value, not_readable
+from ackclock.errors import InputError, InvalidValue, format_value, not_readable
 
 BYTES_PER_OPPORTUNITY = 1500
 _ALL_NUMBERS = re.compile(rb"(?:[0-9]{1,15}\r?\n)*[0-9]{1,15}\s*")
@@ -47,6 +47,21 @@ def read_recording(path: Path) -> Recording:
         return _read(path, status.st_mtime_ns, status.st_size)
     except OSError as error:
         raise not_readable(error, path, "a file in mahimahi's format") from None
+
+
+def period_ps(path: str) -> int:
+    """The period of the recording that a rate names; crates/scenario asks for it.
+
+    Raises InvalidValue: the error's line is that of the rate, the line in the recording is part of
+    the message.
+    """
+    try:
+        return read_recording(Path(path)).period_ps
+    except InputError as error:
+        if not Path(path).is_file():
+            raise InvalidValue(f"{error.found}, {format_value(path)}", error.allowed) from None
+        position = f"line {error.line} of " if error.line else ""
+        raise InvalidValue(f"{error.found} in {position}{error.file}", error.allowed) from None
 
 
 @lru_cache(maxsize=16)

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from ackclock.errors import InputError, InvalidValue, choices, format_value, nearest, nearest_file
 from ackclock.input.document import Document, format_loc, read_document
 from ackclock.input.link.catalog import PACKAGED, packaged_links
-from ackclock.input.link.hop import written_loc
 from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.schema import Loc, first_invalid
@@ -128,8 +127,6 @@ class _Checking:
             self.data.setdefault(key, self.link.data.get(key, ""))
 
     def _error(self, loc: Loc, invalid: InvalidValue) -> InputError:
-        if loc[:1] == ("hop",) and len(loc) > 2:
-            loc = (*loc[:2], *written_loc(self.data["hop"][loc[1]], loc[2:]))
         for place, path in self.swept.items():
             if loc[: len(place)] == place or place[: len(loc)] == loc:
                 at = self.document.error(_sweep_loc(self.document, (path,)), invalid)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.input.checked_table import CheckedTable, replaced
 from ackclock.input.document import read_document
-from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
+from ackclock.input.link.hop import DIRECTIONS, Direction, Hop, with_keys
 from ackclock.input.scenario.draft import find_link
 from ackclock.input.scenario.model import Scenario
 
@@ -77,13 +77,9 @@ def _drawn(hop: Hop, draw: Mapping[str, float]) -> Hop:
     """A hop with the drawn values of its parameters."""
     start = f"hop.{hop.name}."
     own = {path.removeprefix(start): value for path, value in draw.items() if path.startswith(start)}
-    sides: dict[str, Direction | None] = {"down": hop.down, "up": hop.up}
-    changed: dict[str, Any] = {
-        name: side and _drawn_side(side, _of_direction(own, name)) for name, side in sides.items()
-    }
-    if hop.medium and hop.medium.kind == "grants":
-        changed["medium"] = _drawn_medium(hop.medium, own)
-    return hop.model_copy(update=changed)
+    sides = {name: _drawn_side(side, _of_direction(own, name)) for name in DIRECTIONS if (side := getattr(hop, name))}
+    is_drawn = hop.medium and hop.medium.kind == "grants"
+    return with_keys(hop, sides, _drawn_medium(hop.medium, own) if is_drawn else hop.medium)
 
 
 def _drawn_medium(medium: CheckedTable, own: Mapping[str, float]) -> CheckedTable:
@@ -106,7 +102,8 @@ def _of_direction(draw: Mapping[str, float], direction: str) -> dict[tuple[str, 
     return keys
 
 
-def _drawn_side(side: Direction, draw: Mapping[tuple[str, ...], float]) -> Direction:
+def _drawn_side(side: Direction, draw: Mapping[tuple[str, ...], float]) -> dict[str, Any]:
+    """The keys of a direction with their draws."""
     changed: dict[str, Any] = {}
     for keys, value in draw.items():
         key, *inner = keys
@@ -117,7 +114,7 @@ def _drawn_side(side: Direction, draw: Mapping[tuple[str, ...], float]) -> Direc
             changed[key] = max(0, round(value * PS_PER_MS))
         elif inner and getattr(part, inner[0], None) is not None:
             changed[key] = replaced(part, **{inner[0]: _written(keys, value)})
-    return side.model_copy(update=changed)
+    return changed
 
 
 def _written(keys: tuple[str, ...], value: float) -> str | float:

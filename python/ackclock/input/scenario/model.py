@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -86,7 +86,7 @@ class Scenario(Table):
         _check_flows(self)
         _check_window(self.measure, self.duration)
         each = sum(flow.connections for flow in self.flow) + 2 * sum(
-            self.clients if hop.has_stations() else 1 for hop in self.hop
+            self.clients if hop.has_stations else 1 for hop in self.hop
         )
         if self.sample and self.duration // self.sample * each > MAX_ROWS:
             shortest = show_time(-(-self.duration * each // MAX_ROWS))
@@ -101,9 +101,9 @@ class Scenario(Table):
         end = end or flow.sending_end
         return resolve(*self.tcp.at(end), *flow.at(end))
 
-    def proxy_tcp(self, flow: Flow, proxy: TcpKeys | None) -> Tcp:
+    def proxy_tcp(self, flow: Flow, proxy: Mapping[str, Any] | None) -> Tcp:
         """All TCP keys of a proxy on a flow's path: those of both ends, overridden by its own."""
-        return resolve(self.tcp, flow, *([proxy] if proxy else []))
+        return resolve(self.tcp, flow, *([TcpKeys.model_validate(proxy)] if proxy else []))
 
     def cuts(self, flow: Flow) -> list[int]:
         """Indices of the hops with a proxy before them that splits the flow's connections, server
@@ -138,7 +138,7 @@ class Scenario(Table):
             return {"overhead_ps": 0}
         keys = self.tcp_of(flow).keys
         size = flow.data_bytes or keys["segment"] + keys["header"]
-        rates = [rate for index in self.hops_of(flow) if (rate := self.hop[index].slowest_bps(flow.direction))]
+        rates = [rate for index in self.hops_of(flow) if (rate := self.hop[index].slowest_bps.get(flow.direction))]
         alone = _native.max_overhead_ps(size, min(rates, default=None), True)
         if flow.is_udp or sum(other.connections for other in self.flow if not other.is_udp) == 1:
             return {"overhead_ps": alone}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import congestion_control
-from ackclock.input.link.rate import TraceRate
+from ackclock.input.link.rate import recording
 from ackclock.input.link.trace import Recording, read_recording
 from ackclock.input.scenario.hosts import ABSENT, resolve
 from ackclock.input.scenario.model import ENDS, Scenario
@@ -119,5 +119,4 @@ def scenario_hash(scenario: Scenario) -> str:
 def recordings(scenario: Scenario) -> list[Recording]:
     """The recorded rates of a scenario, without duplicates, in order of first use."""
     sides = [side for hop in scenario.hop for side in (hop.down, hop.up) if side]
-    recordings = {side.rate.recording: None for side in sides if isinstance(side.rate, TraceRate)}
-    return list(recordings)
+    return list({recording(side.rate): None for side in sides if not isinstance(side.rate, int | None)})

@@ -1,0 +1,86 @@
+//! A performance-enhancing proxy that splits connections (RFC 3135, section 2.4;
+//! docs/models/pep.md).
+
+use crate::invalid::Read;
+use crate::keys::{Attribute, Bounds, KeyValue};
+use crate::schema::Definitions;
+use crate::value::Value;
+use crate::values::Bytes;
+use crate::{Keys, words};
+
+/// When the proxy answers a caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    Local,
+    Through,
+}
+
+words!(Handshake { "local" => Handshake::Local, "through" => Handshake::Through });
+
+/// It stands where the hop begins, seen from the server. TCP connections end there and go on as
+/// others.
+///
+/// At most `buffer` bytes are stored in each direction. `handshake`: it answers a caller at once
+/// (`local`), or when it has itself been answered (`through`). `tcp` are the proxy's own keys, over
+/// those of the flow.
+#[derive(Clone, Debug, PartialEq, Keys)]
+pub struct Pep {
+    /// Bytes that the proxy stores in each direction.
+    #[key(default = "4 MiB", example = "16 MB")]
+    pub buffer: Bytes,
+    /// `local`: the proxy answers a SYN at once. `through`: after the server has answered it.
+    #[key(default = "local")]
+    pub handshake: Handshake,
+    /// Keys of [tcp] for the proxy's own ends, in place of the flow's.
+    #[key(example = TcpTable::example(), absent = "the flow's")]
+    pub tcp: TcpTable,
+}
+
+impl Pep {
+    pub(super) fn example() -> Value {
+        Value::table([("buffer", "16 MB".into())])
+    }
+}
+
+/// A table of TCP keys, which its reader in Python checks (ackclock.input.link.hop).
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpTable(Value);
+
+impl TcpTable {
+    fn example() -> Value {
+        Value::table([("variant", "cubic".into())])
+    }
+}
+
+impl KeyValue for TcpTable {
+    const OPTIONAL: bool = true;
+
+    fn read(value: &Value, _: &Bounds) -> Read<TcpTable> {
+        Ok(TcpTable(value.clone()))
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        self.0.clone()
+    }
+
+    fn attribute(&self) -> Attribute {
+        Attribute::Value(self.0.clone())
+    }
+
+    fn unit() -> &'static str {
+        "table"
+    }
+
+    fn limits(_: &Bounds) -> String {
+        String::new()
+    }
+
+    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
+        let reference = Value::table([("$ref", "#/$defs/TcpKeys".into())]);
+        Value::table([("allOf", vec![reference].into())])
+    }
+
+    fn absent() -> Option<TcpTable> {
+        Some(TcpTable(Value::Absent))
+    }
+}
