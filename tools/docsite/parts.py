@@ -56,7 +56,7 @@ def keys(where: str) -> str:
 
 @part
 def kinds(where: str) -> str:
-    """The keys of each kind of a table that Rust reads, such as `Queue`, below a title of its own."""
+    """The keys of each kind of a table that Rust reads, such as `Queue`, each below its title."""
     from ackclock.input.checked_table import kinds as tables
 
     return "\n\n".join(f"### {kind}\n\n{_keys(table)}" for kind, table in tables(where).items())
