@@ -81,7 +81,7 @@ class Mutations:
         places = [place for place, line in enumerate(lines) if _LINE.match(line)]
         if places:
             place = rng.choice(places)
-            lines[place] = change(_LINE.match(lines[place]))  # type: ignore[arg-type]
+            lines[place] = change(_LINE.match(lines[place]))
 
     def _number(self, lines: list[str], rng: random.Random) -> None:
         def changed(line: re.Match[str]) -> str:

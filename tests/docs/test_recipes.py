@@ -30,7 +30,7 @@ OF_CAPTURES = ("mirrored_capture",)
 SOURCE = re.compile(r"\]\((?:\.\./)+(crates/[\w/-]+\.rs)[)#]")
 
 
-def row(group: str, name: str) -> list[str]:
+def row(group: catalogue.Kind, name: str) -> list[str]:
     """What `ackclock list` lacks."""
     entry = next((row for row in catalogue.entries(group) if row["name"] == name), None)
     if entry is None:
