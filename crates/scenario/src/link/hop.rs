@@ -341,7 +341,7 @@ impl KeySet for Directions {
             });
             Some(Value::Table(own.collect()))
         };
-        let written: Vec<(Side, Vec<(String, Value)>)> =
+        let written: Vec<_> =
             self.sides().map(|(side, direction)| (side, direction.write_keys(of_side(side).as_ref()))).collect();
         let mut keys = Vec::new();
         for key in Direction::names() {

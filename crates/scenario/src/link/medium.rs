@@ -14,6 +14,7 @@ use crate::keys::Attribute;
 use crate::value::Value;
 
 /// Any medium.
+#[expect(clippy::large_enum_variant, reason = "one is made where a link is read, none per packet")]
 #[derive(Clone, Debug, PartialEq, Keys)]
 pub enum Medium {
     Grants(Grants),
