@@ -447,6 +447,20 @@ macro_rules! words {
     };
 }
 
+/// An enum of the words that a key may be.
+#[macro_export]
+macro_rules! word_enum {
+    ($(#[$doc:meta])* pub enum $type:ident { $($(#[$of_word:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $type {
+            $($(#[$of_word])* $variant),+
+        }
+
+        $crate::words!($type { $($word => $type::$variant),+ });
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

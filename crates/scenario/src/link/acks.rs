@@ -4,7 +4,7 @@ use crate::invalid::{Invalid, Read, choices, format_value};
 use crate::schema;
 use crate::value::Value;
 use crate::values::{Bytes, Count, Duration, Share};
-use crate::{Keys, words};
+use crate::{Keys, word_enum, words};
 use ackclock_core::queue::DropFrom;
 use ackclock_core::queue::ack::{AckFilterConfig, AckReconstructorConfig, Duplicates, SackGuard, Survivor};
 use serde_json::json;
@@ -19,22 +19,16 @@ words!(Duplicates {
     "mark" => Duplicates::Mark,
 });
 
-/// Filter rules by name: `Safe` removes only redundant ACKs, `P1` is `asymmetry`'s, the others are
-/// CAKE's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preset {
-    Safe,
-    P1,
-    Cake,
-    CakeAggressive,
+word_enum! {
+    /// Filter rules by name: `Safe` removes only redundant ACKs, `P1` is `asymmetry`'s, the others are
+    /// CAKE's.
+    pub enum Preset {
+        Safe = "safe",
+        P1 = "p1",
+        Cake = "cake",
+        CakeAggressive = "cake-aggressive",
+    }
 }
-
-words!(Preset {
-    "safe" => Preset::Safe,
-    "p1" => Preset::P1,
-    "cake" => Preset::Cake,
-    "cake-aggressive" => Preset::CakeAggressive,
-});
 
 const PRESETS: [&str; 4] = ["safe", "p1", "cake", "cake-aggressive"];
 

@@ -5,17 +5,16 @@ use crate::keys::{Attribute, Bounds, KeyValue};
 use crate::schema::{self, Definitions};
 use crate::value::Value;
 use crate::values::Size;
-use crate::{Keys, words};
+use crate::{Keys, word_enum};
 use ackclock_core::link::{AAL5_TRAILER, Framing};
 use serde_json::json;
 
-/// The kind of a framing that has keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FramingKind {
-    Atm,
+word_enum! {
+    /// The kind of a framing that has keys.
+    pub enum FramingKind {
+        Atm = "atm",
+    }
 }
-
-words!(FramingKind { "atm" => FramingKind::Atm });
 
 /// Whole ATM cells (AAL5, RFC 2684): `overhead` bytes of encapsulation and an 8-byte trailer go with
 /// each packet.

@@ -7,7 +7,7 @@ use crate::invalid::{Invalid, Read};
 use crate::keys::{Attribute, Kind};
 use crate::value::Value;
 use crate::values::{BitRate, Bytes, Count, Duration, Pair, Time, pair};
-use crate::{Keys, words};
+use crate::{Keys, word_enum, words};
 use ackclock_core::medium::grants::{
     ContentionConfig, DirectionConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
 };
@@ -15,24 +15,23 @@ use ackclock_core::medium::{Direction, GrantConfig, MediumPlan};
 use ackclock_core::units::{Rate, Span};
 use serde_json::json;
 
-/// A parameter set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrantStandard {
-    Docsis31,
-    Lte,
-    Nr,
+word_enum! {
+    /// A parameter set.
+    pub enum GrantStandard {
+        Docsis31 = "docsis-3.1",
+        Lte = "lte",
+        Nr = "nr",
+    }
 }
 
-words!(GrantStandard { "docsis-3.1" => GrantStandard::Docsis31, "lte" => GrantStandard::Lte, "nr" => GrantStandard::Nr });
-
-/// How a station requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Requests {
-    Contention,
-    Scheduled,
+word_enum! {
+    /// How a station requests.
+    pub enum Requests {
+        Contention = "contention",
+        Scheduled = "scheduled",
+    }
 }
 
-words!(Requests { "contention" => Requests::Contention, "scheduled" => Requests::Scheduled });
 words!(ShareLayout { "serial" => ShareLayout::Serial, "block" => ShareLayout::Block });
 
 /// A standard's values of one direction. Sizes in bytes.

@@ -6,19 +6,18 @@ use super::sides::FrameError;
 use crate::invalid::{Invalid, Read};
 use crate::keys::{Attribute, Kind};
 use crate::values::{BitRate, Bytes, Count, Duration, Time, time_text};
-use crate::{Keys, words};
+use crate::{Keys, word_enum};
 use ackclock_core::medium::{MediumPlan, RadioConfig};
 use ackclock_core::units::{PS_PER_S, Rate, Span};
 use serde_json::json;
 
-/// What a frame for a busy radio does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Defer {
-    BackOff,
-    Wait,
+word_enum! {
+    /// What a frame for a busy radio does.
+    pub enum Defer {
+        BackOff = "back-off",
+        Wait = "wait",
+    }
 }
-
-words!(Defer { "back-off" => Defer::BackOff, "wait" => Defer::Wait });
 
 /// Gateway, relays with one radio each, and a radio for each client.
 ///

@@ -6,16 +6,15 @@ use crate::keys::{Attribute, Bounds, KeyValue};
 use crate::schema::Definitions;
 use crate::value::Value;
 use crate::values::Bytes;
-use crate::{Keys, words};
+use crate::{Keys, word_enum};
 
-/// When the proxy answers a caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handshake {
-    Local,
-    Through,
+word_enum! {
+    /// When the proxy answers a caller.
+    pub enum Handshake {
+        Local = "local",
+        Through = "through",
+    }
 }
-
-words!(Handshake { "local" => Handshake::Local, "through" => Handshake::Through });
 
 /// It stands where the hop begins, seen from the server. TCP connections end there and go on as
 /// others.

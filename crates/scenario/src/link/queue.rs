@@ -129,6 +129,14 @@ pub struct CoDel {
     /// CoDel (RFC 8289): signals when packets have waited longer than `target` for `interval`.
     #[key(kind)]
     pub kind: Kind,
+    /// The keys of CoDel.
+    #[key(flatten)]
+    pub codel: CoDelKeys,
+}
+
+/// Keys of CoDel, in each queue with it.
+#[derive(Clone, Debug, PartialEq, Keys)]
+pub struct CoDelKeys {
     /// Acceptable waiting time.
     #[key(default = "5 ms")]
     pub target: Time,
@@ -138,6 +146,17 @@ pub struct CoDel {
     /// A queue of no more than this never signals.
     #[key(default = "1514 B")]
     pub mtu: Bytes,
+}
+
+/// Keys of a queue for each flow.
+#[derive(Clone, Debug, PartialEq, Keys)]
+pub struct FlowQueues {
+    /// Number of queues; flows are assigned by a hash.
+    #[key(default = 1024, unit = "queues", min = 1, max = 65536, allowed = "a whole number from 1 to 65536")]
+    pub flows: Count,
+    /// Bytes that a queue may send in its round.
+    #[key(default = "1514 B", min = "64 B", max = "2147483647 B", allowed = "a size of at least \"64 B\"")]
+    pub quantum: Bytes,
 }
 
 /// FQ-CoDel (RFC 8290): a CoDel queue for each flow, served by deficit round robin with `quantum`
@@ -160,21 +179,12 @@ pub struct FqCoDel {
     /// FQ-CoDel (RFC 8290): a CoDel queue for each flow, served in rotation, new flows first.
     #[key(kind)]
     pub kind: Kind,
-    /// Acceptable waiting time.
-    #[key(default = "5 ms")]
-    pub target: Time,
-    /// Time for which it must be exceeded; about the longest RTT.
-    #[key(default = "100 ms")]
-    pub interval: Duration,
-    /// A queue of no more than this never signals.
-    #[key(default = "1514 B")]
-    pub mtu: Bytes,
-    /// Number of queues; flows are assigned by a hash.
-    #[key(default = 1024, unit = "queues", min = 1, max = 65536, allowed = "a whole number from 1 to 65536")]
-    pub flows: Count,
-    /// Bytes that a queue may send in its round.
-    #[key(default = "1514 B", min = "64 B", max = "2147483647 B", allowed = "a size of at least \"64 B\"")]
-    pub quantum: Bytes,
+    /// The keys of CoDel.
+    #[key(flatten)]
+    pub codel: CoDelKeys,
+    /// The queues of flows.
+    #[key(flatten)]
+    pub fair: FlowQueues,
 }
 
 /// CAKE's core (Høiland-Jørgensen, Täht and Morton 2018): FQ-CoDel with 8-way set-associative
@@ -200,21 +210,12 @@ pub struct Cake {
     /// CAKE's core: FQ-CoDel with fewer collisions of flows, and BLUE beside CoDel.
     #[key(kind)]
     pub kind: Kind,
-    /// Acceptable waiting time.
-    #[key(default = "5 ms")]
-    pub target: Time,
-    /// Time for which it must be exceeded; about the longest RTT.
-    #[key(default = "100 ms")]
-    pub interval: Duration,
-    /// A queue of no more than this never signals.
-    #[key(default = "1514 B")]
-    pub mtu: Bytes,
-    /// Number of queues; flows are assigned by a hash.
-    #[key(default = 1024, unit = "queues", min = 1, max = 65536, allowed = "a whole number from 1 to 65536")]
-    pub flows: Count,
-    /// Bytes that a queue may send in its round.
-    #[key(default = "1514 B", min = "64 B", max = "2147483647 B", allowed = "a size of at least \"64 B\"")]
-    pub quantum: Bytes,
+    /// The keys of CoDel.
+    #[key(flatten)]
+    pub codel: CoDelKeys,
+    /// The queues of flows.
+    #[key(flatten)]
+    pub fair: FlowQueues,
     /// Fairness between hosts first, then between the flows of a host, where packets have real
     /// addresses.
     #[key(default = true)]
@@ -452,20 +453,26 @@ impl Red {
 
 impl CoDel {
     fn check(&self) -> Read<()> {
-        self.mtu.check_32_bits("mtu")
+        self.codel.check()
     }
 
     pub fn config(&self) -> QueueConfig {
         QueueConfig::CoDel(CoDelConfig {
             limit: limit(self.packets, self.bytes, AQM_PACKETS),
-            control: control(self.target, self.interval, self.mtu, self.ecn),
+            control: self.codel.control(self.ecn),
             order: Order::default(),
         })
     }
 }
 
-fn control(target: Time, interval: Duration, mtu: Bytes, ecn: bool) -> CoDelParameters {
-    CoDelParameters { target: target.0, interval: interval.0, mtu: mtu.to_u32(), signal: signal(ecn) }
+impl CoDelKeys {
+    fn check(&self) -> Read<()> {
+        self.mtu.check_32_bits("mtu")
+    }
+
+    fn control(&self, ecn: bool) -> CoDelParameters {
+        CoDelParameters { target: self.target.0, interval: self.interval.0, mtu: self.mtu.to_u32(), signal: signal(ecn) }
+    }
 }
 
 /// The limits of a queue with many FIFOs, which needs both.
@@ -476,15 +483,15 @@ fn both_limits(packets: Option<Count>, bytes: Option<Bytes>, usual_bytes: u64) -
 
 impl FqCoDel {
     fn check(&self) -> Read<()> {
-        self.mtu.check_32_bits("mtu")
+        self.codel.check()
     }
 
     pub fn config(&self) -> QueueConfig {
         let (limit, memory) = both_limits(self.packets, self.bytes, FQ_CODEL_BYTES);
         QueueConfig::FqCoDel(FqCoDelConfig {
-            control: control(self.target, self.interval, self.mtu, self.ecn),
-            flows: self.flows.0,
-            quantum: self.quantum.to_u32(),
+            control: self.codel.control(self.ecn),
+            flows: self.fair.flows.0,
+            quantum: self.fair.quantum.to_u32(),
             limit,
             memory,
             order: Order::default(),
@@ -494,15 +501,15 @@ impl FqCoDel {
 
 impl Cake {
     fn check(&self) -> Read<()> {
-        self.mtu.check_32_bits("mtu")
+        self.codel.check()
     }
 
     pub fn config(&self) -> QueueConfig {
         let (limit, memory) = both_limits(self.packets, self.bytes, CAKE_BYTES);
         QueueConfig::Cake(CakeConfig {
-            control: control(self.target, self.interval, self.mtu, self.ecn),
-            flows: self.flows.0,
-            quantum: self.quantum.to_u32(),
+            control: self.codel.control(self.ecn),
+            flows: self.fair.flows.0,
+            quantum: self.fair.quantum.to_u32(),
             limit,
             memory,
             hosts: self.hosts,

@@ -3,19 +3,18 @@
 use crate::invalid::{Invalid, Read};
 use crate::value::Value;
 use crate::values::{Duration, Time, time_text};
-use crate::{Keys, words};
+use crate::{Keys, word_enum};
 use ackclock_core::medium::{CellConfig, RoamingConfig};
 use ackclock_core::units::Span;
 use serde_json::json;
 
-/// What happens to the packets in the network for a client that changes cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftPackets {
-    Forwarded,
-    Lost,
+word_enum! {
+    /// What happens to the packets in the network for a client that changes cells.
+    pub enum LeftPackets {
+        Forwarded = "forwarded",
+        Lost = "lost",
+    }
 }
-
-words!(LeftPackets { "forwarded" => LeftPackets::Forwarded, "lost" => LeftPackets::Lost });
 
 /// A client changes cells at `first` and then `every` so long; each client does so `spread` after
 /// the one before.

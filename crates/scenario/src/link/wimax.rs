@@ -8,7 +8,7 @@ use crate::keys::{Attribute, Bounds, KeyValue, Kind};
 use crate::schema::Definitions;
 use crate::value::Value;
 use crate::values::{Bytes, Count, Duration, Pair, Time, pair};
-use crate::{Keys, words};
+use crate::{Keys, word_enum};
 use ackclock_core::medium::MediumPlan;
 use ackclock_core::medium::wimax::WimaxPlan;
 use ackclock_core::medium::wimax::arq::ArqConfig;
@@ -20,46 +20,34 @@ use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
 use ackclock_core::units::Span;
 use serde_json::json;
 
-/// The PHY of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phy {
-    /// Fixed 802.16.
-    Ofdm,
-    /// Mobile 802.16.
-    Ofdma,
+word_enum! {
+    /// The PHY of a cell.
+    pub enum Phy {
+        /// Fixed 802.16.
+        Ofdm = "ofdm",
+        /// Mobile 802.16.
+        Ofdma = "ofdma",
+    }
 }
 
-words!(Phy { "ofdm" => Phy::Ofdm, "ofdma" => Phy::Ofdma });
-
-/// Cyclic prefix as a part of the symbol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CyclicPrefix {
-    Quarter,
-    Eighth,
-    Sixteenth,
-    ThirtySecond,
+word_enum! {
+    /// Cyclic prefix as a part of the symbol.
+    pub enum CyclicPrefix {
+        Quarter = "1/4",
+        Eighth = "1/8",
+        Sixteenth = "1/16",
+        ThirtySecond = "1/32",
+    }
 }
 
-words!(CyclicPrefix {
-    "1/4" => CyclicPrefix::Quarter,
-    "1/8" => CyclicPrefix::Eighth,
-    "1/16" => CyclicPrefix::Sixteenth,
-    "1/32" => CyclicPrefix::ThirtySecond,
-});
-
-/// What an opportunity for a request costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContentionLayout {
-    RequestOnly,
-    Whole,
-    Fractional,
+word_enum! {
+    /// What an opportunity for a request costs.
+    pub enum ContentionLayout {
+        RequestOnly = "request-only",
+        Whole = "whole",
+        Fractional = "fractional",
+    }
 }
-
-words!(ContentionLayout {
-    "request-only" => ContentionLayout::RequestOnly,
-    "whole" => ContentionLayout::Whole,
-    "fractional" => ContentionLayout::Fractional,
-});
 
 /// Bandwidth of a channel, as it is written and in Hz.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::keys::{Bounds, KeyValue};
 use crate::schema::{self, Definitions};
 use crate::value::Value;
 use crate::values::{BitRate, Bytes, Count, Duration, Share, read_word};
-use crate::{Keys, words};
+use crate::{Keys, word_enum, words};
 use ackclock_core::medium::Direction;
 use ackclock_core::medium::wimax::ConnectionConfig;
 use ackclock_core::medium::wimax::amc::AmcConfig;
@@ -27,14 +27,13 @@ words!(QosClass {
 words!(TrafficFilter { "all" => TrafficFilter::All, "tcp" => TrafficFilter::Tcp, "udp" => TrafficFilter::Udp });
 words!(Direction { "down" => Direction::Down, "up" => Direction::Up });
 
-/// The traffic of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectionTraffic {
-    Tcp,
-    Udp,
+word_enum! {
+    /// The traffic of a connection.
+    pub enum ConnectionTraffic {
+        Tcp = "tcp",
+        Udp = "udp",
+    }
 }
-
-words!(ConnectionTraffic { "tcp" => ConnectionTraffic::Tcp, "udp" => ConnectionTraffic::Udp });
 
 /// The name of a modulation with its code rate, of any PHY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

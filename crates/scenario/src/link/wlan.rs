@@ -10,40 +10,33 @@ use crate::schema::{self, Definitions};
 use crate::units::Quantity;
 use crate::value::Value;
 use crate::values::{BitRate, Bytes, Count, Duration, Pair, Size, Time, size_text};
-use crate::{Keys, words};
+use crate::{Keys, word_enum};
 use ackclock_core::medium::wlan::{AmpduConfig, Format};
 use ackclock_core::medium::{MediumPlan, WlanConfig};
 use ackclock_core::units::{Rate, Span};
 use serde_json::json;
 
-/// A standard of the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WlanStandard {
-    B,
-    G,
-    N,
-    Ac,
+word_enum! {
+    /// A standard of the network.
+    pub enum WlanStandard {
+        B = "802.11b",
+        G = "802.11g",
+        N = "802.11n",
+        Ac = "802.11ac",
+    }
 }
 
-words!(WlanStandard {
-    "802.11b" => WlanStandard::B,
-    "802.11g" => WlanStandard::G,
-    "802.11n" => WlanStandard::N,
-    "802.11ac" => WlanStandard::Ac,
-});
-
-/// Preamble and header of 802.11b.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preamble {
-    /// 144 + 48 bits at 1 Mb/s.
-    Long,
-    /// 72 bits at 1 and 48 at 2 Mb/s.
-    Short,
-    /// 72 + 48 bits at 1 Mb/s, as ns-2 with a preamble of 72.
-    Bits72,
+word_enum! {
+    /// Preamble and header of 802.11b.
+    pub enum Preamble {
+        /// 144 + 48 bits at 1 Mb/s.
+        Long = "long",
+        /// 72 bits at 1 and 48 at 2 Mb/s.
+        Short = "short",
+        /// 72 + 48 bits at 1 Mb/s, as ns-2 with a preamble of 72.
+        Bits72 = "72-bit",
+    }
 }
-
-words!(Preamble { "long" => Preamble::Long, "short" => Preamble::Short, "72-bit" => Preamble::Bits72 });
 
 impl Preamble {
     fn time(self) -> Span {
@@ -55,23 +48,21 @@ impl Preamble {
     }
 }
 
-/// Guard interval of an OFDM symbol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GuardInterval {
-    Short,
-    Long,
+word_enum! {
+    /// Guard interval of an OFDM symbol.
+    pub enum GuardInterval {
+        Short = "400 ns",
+        Long = "800 ns",
+    }
 }
 
-words!(GuardInterval { "400 ns" => GuardInterval::Short, "800 ns" => GuardInterval::Long });
-
-/// The queues of the access point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ApQueue {
-    PerClient,
-    Shared,
+word_enum! {
+    /// The queues of the access point.
+    pub enum ApQueue {
+        PerClient = "per-client",
+        Shared = "shared",
+    }
 }
-
-words!(ApQueue { "per-client" => ApQueue::PerClient, "shared" => ApQueue::Shared });
 
 /// A standard's constants; rates in Mb/s, times in microseconds, sizes in bytes. IEEE 802.11-2012,
 /// tables 16-2, 17-5, 18-17, 19-8, 20-25.
