@@ -268,9 +268,9 @@ def list_queues() -> dict[str, str]:
 
 def list_workloads() -> dict[str, str]:
     """Workloads of flows: kind -> what it sends."""
-    from ackclock.input.scenario.workload import WORKLOADS
+    from ackclock.input.checked_table import described
 
-    return {name: " ".join((table.__doc__ or "").split()) for name, table in WORKLOADS.items()}
+    return described("Workload")
 
 
 def list_metrics() -> dict[str, str]:

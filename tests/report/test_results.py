@@ -35,8 +35,9 @@ from ackclock import (
 )
 from ackclock.errors import InputError
 from ackclock.input import objects
+from ackclock.input.keys import keys as keys_of
 from ackclock.input.keys import rust_keys
-from ackclock.input.scenario import flow, tcp, web, workload
+from ackclock.input.scenario import flow, tcp
 from ackclock.storage import run_kind
 
 pytestmark = pytest.mark.finding("U22")
@@ -216,18 +217,18 @@ def test_link_is_loaded_changed_and_written(tmp_path) -> None:
     [
         (Tcp, tcp.TcpEnds, set()),
         (Flow, flow.Flow, set(tcp.TcpEnds.model_fields)),
-        (Bulk, workload.Bulk, {"kind"}),
-        (Transfer, workload.Transfer, {"kind"}),
-        (ConstantRate, workload.ConstantRate, {"kind"}),
-        (ackclock.OnOff, workload.OnOff, {"kind"}),
-        (Probe, workload.Probe, {"kind"}),
-        (Web, web.Web, {"kind"}),
+        (Bulk, "Bulk", {"kind"}),
+        (Transfer, "Transfer", {"kind"}),
+        (ConstantRate, "ConstantRate", {"kind"}),
+        (ackclock.OnOff, "OnOff", {"kind"}),
+        (Probe, "Probe", {"kind"}),
+        (Web, "Web", {"kind"}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_typed_input_has_every_key_of_its_table(own, model, left_out) -> None:
     keys = {field.name for field in fields(own)} - {"tcp"}
-    assert keys == set(model.model_fields) - left_out
+    assert keys == {key.name for key in keys_of(model)} - left_out
 
 
 def test_typed_hop_has_every_key_of_a_link_file() -> None:

@@ -23,7 +23,7 @@ use crate::tx_thread::TxThread;
 use ackclock_core::{Span, Time};
 use ackclock_sim::Plan;
 use ackclock_sim::build::{Metering, build, build_unfused};
-use ackclock_sim::plan::{Direction, Flow, Workload};
+use ackclock_sim::plan::{Direction, Flow, WorkloadConfig};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use std::io::Write;
@@ -107,7 +107,7 @@ fn announce(text: &str, quiet_stdout: bool) {
 
 /// The flows whose endpoints are real hosts: one for each of the first clients.
 fn live_flows(plan: &Plan) -> Result<Vec<usize>, EmuError> {
-    let is_live = |flow: &Flow| flow.workload == (Workload::Live {});
+    let is_live = |flow: &Flow| flow.workload == (WorkloadConfig::Live {});
     let live: Vec<usize> = (0..plan.flows.len()).filter(|&i| is_live(&plan.flows[i])).collect();
     let in_order = live.iter().enumerate().all(|(number, &flow)| plan.flows[flow].client as usize == number);
     if live.is_empty() || !in_order || live.len() > MAX_CLIENTS as usize {

@@ -17,6 +17,7 @@
 // The derive macro names this crate, here as elsewhere.
 extern crate self as ackclock_scenario;
 
+pub mod flow;
 pub mod invalid;
 pub mod keys;
 pub mod link;

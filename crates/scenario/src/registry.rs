@@ -1,5 +1,6 @@
 //! The tables by name: how Python asks for them.
 
+use crate::flow::workload::{Bulk, ConstantRate, Live, OnOff, Probe, Transfer, Web, Workload};
 use crate::invalid::Read;
 use crate::keys::{Attribute, Bounds, Checked, Key, KeySet, KeyValue};
 use crate::link::acks::{Acks, Filter, Reconstruction};
@@ -69,12 +70,13 @@ macro_rules! tables {
 }
 
 tables! {
-    kinds: Queue, Loss, Fading, Jitter, Medium;
+    kinds: Queue, Loss, Fading, Jitter, Medium, Workload;
     tables: DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Acks, Filter, Reconstruction,
         Bernoulli, GilbertElliott, LossList, SignalLoss, Duplicate, Outage, Ar1, Markov, Level,
         UniformJitter, NormalJitter, ExponentialJitter, ParetoJitter, Reorder, Handover,
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
         Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, Atm, Pep,
+        Bulk, Transfer, Web, ConstantRate, OnOff, Probe, Live,
 }
 
 fn checked<T: KeyValue>(value: &Value) -> Read<Arc<dyn Checked>> {

@@ -99,11 +99,15 @@ pub fn number(kind: &str, bounds: &Bounds) -> Value {
     Value::Table([("type".to_owned(), kind.into())].into_iter().chain(limits).collect())
 }
 
-/// A text: a number with one of these units.
-pub fn quantity(mut units: Vec<String>) -> Value {
+/// A pattern of a number with one of these units.
+pub fn number_with_unit(mut units: Vec<String>) -> String {
     sort_units(&mut units);
-    let pattern = format!(r"^\s*\+?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*({})\s*$", units.join("|"));
-    Value::table([("type", "string".into()), ("pattern", pattern.into())])
+    format!(r"\s*\+?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*({})\s*", units.join("|"))
+}
+
+/// A text: a number with one of these units.
+pub fn quantity(units: Vec<String>) -> Value {
+    Value::table([("type", "string".into()), ("pattern", format!("^{}$", number_with_unit(units)).into())])
 }
 
 /// An array; limits are keywords of JSON Schema.

@@ -2,7 +2,7 @@
 
 use crate::build::{BuiltNetwork, FlowEndpoints, Role};
 use crate::metrics::FlowMetrics;
-use crate::plan::{Flow, Plan, Workload};
+use crate::plan::{Flow, Plan, WorkloadConfig};
 use crate::tcp_of;
 use ackclock_contract::Document;
 use ackclock_core::Time;
@@ -59,7 +59,7 @@ impl Jobs {
                 jobs.extend((0..).zip(exchanges).map(|(number, times)| (flow.name.as_str(), number, flow.client, times)));
             }
         }
-        let any = plan.flows.iter().any(|f| f.job.is_some() || matches!(f.workload, Workload::Exchange { .. }));
+        let any = plan.flows.iter().any(|f| f.job.is_some() || matches!(f.workload, WorkloadConfig::Exchange { .. }));
         any.then(|| {
             Jobs::of_rows(jobs.into_iter().filter_map(|(name, number, client, JobTimes { start, end })| {
                 let start = start?;
@@ -88,7 +88,8 @@ impl Jobs {
 /// The jobs of an exchange. The first job starts with the connection.
 fn exchange_times(flow: &Flow, endpoints: &FlowEndpoints, world: &BuiltNetwork, start: Option<Time>) -> Vec<JobTimes> {
     let requester = tcp_of(world.network.endpoint(endpoints.by_role(Role::Receiver))).map(|tcp| tcp.app());
-    let (Workload::Exchange { .. }, Some(AnyApp::Requester(requester)), Some(start)) = (flow.workload, requester, start) else {
+    let (WorkloadConfig::Exchange { .. }, Some(AnyApp::Requester(requester)), Some(start)) = (flow.workload, requester, start)
+    else {
         return Vec::new();
     };
     let starts = std::iter::once(start).chain(requester.later_request_times().iter().copied());

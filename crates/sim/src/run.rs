@@ -76,7 +76,7 @@ impl SteppedRun {
     /// The run at time 0. `build` is [`build`] or, for a packet's place among the hops,
     /// [`build_unfused`](crate::build::build_unfused).
     pub fn new(plan: &Plan, build: fn(&Plan, Metering) -> BuiltNetwork) -> Result<SteppedRun, RunError> {
-        if plan.flows.iter().any(|flow| flow.workload == (crate::plan::Workload::Live {})) {
+        if plan.flows.iter().any(|flow| flow.workload == (crate::plan::WorkloadConfig::Live {})) {
             return Err(RunError::Failed("a live flow needs real hosts: emulate it".into()));
         }
         let hosts = plan.flows.iter().flat_map(|flow| [flow.tcp.as_ref(), flow.tcp_client.as_ref()]).flatten();

@@ -283,10 +283,10 @@ fn proxy_row(plan: &Plan, world: &BuiltNetwork, proxy: &Proxy) -> ProxyRow {
 }
 
 fn payload_of(flow: &Flow) -> u64 {
-    use crate::plan::{UDP_HEADER, Workload};
+    use crate::plan::{UDP_HEADER, WorkloadConfig};
     match (flow.tcp_at(flow.direction), flow.workload) {
         (Some(tcp), _) => u64::from(tcp.segment),
-        (None, Workload::Cbr { packet, .. } | Workload::Onoff { packet, .. }) => u64::from(packet - UDP_HEADER),
+        (None, WorkloadConfig::Cbr { packet, .. } | WorkloadConfig::Onoff { packet, .. }) => u64::from(packet - UDP_HEADER),
         (None, _) => 1,
     }
 }

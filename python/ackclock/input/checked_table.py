@@ -50,6 +50,14 @@ def kinds(table: str) -> dict[str, str]:
     return dict(_native.table_kinds(table))
 
 
+def described(table: str) -> dict[str, str]:
+    """The kinds of a table that has several, with what each is."""
+    from ackclock import _native
+
+    _, definitions = _native.table_schema(table)
+    return {kind: definitions[name]["description"] for kind, name in kinds(table).items()}
+
+
 @cache
 def words(table: str, key: str) -> tuple[str, ...]:
     """The words that a key may be."""
@@ -59,4 +67,4 @@ def words(table: str, key: str) -> tuple[str, ...]:
     return tuple(definitions[table]["properties"][key]["enum"])
 
 
-__all__ = ["CheckedTable", "ReadBy", "kinds", "replaced", "words"]
+__all__ = ["CheckedTable", "ReadBy", "described", "kinds", "replaced", "words"]

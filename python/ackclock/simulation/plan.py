@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -14,10 +14,9 @@ from ackclock import congestion_control
 from ackclock.errors import InputError
 from ackclock.input.link.hop import hop_plan
 from ackclock.input.link.trace import Recording
-from ackclock.input.scenario.flow import Flow
+from ackclock.input.scenario.flow import BACK, Flow
 from ackclock.input.scenario.hosts import Tcp
 from ackclock.input.scenario.model import ENDS, Scenario, measured_ps
-from ackclock.input.scenario.web import Web
 from ackclock.simulation.split_tcp import split
 
 MAX_SUPER_SEGMENT_BYTES = 65_535
@@ -186,10 +185,31 @@ def _flows(scenario: Scenario) -> tuple[list[dict[str, Any]], list[dict[str, Any
                 "stop_ps": None if flow.stop is None else flow.stop + shift,
                 **shared,
             }
-            if isinstance(flow.workload, Web) and not flow.workload.persistent:
-                flows.extend(flow.workload.spread(single, len(flows)))
+            if flow.is_spread:
+                flows.extend(_pages(flow, single, len(flows)))
                 continue
             parts, between = split(scenario, flow, single, len(flows), _tcp)
             flows.extend(parts)
             proxies.extend(between)
     return flows, proxies
+
+
+def _pages(flow: Flow, single: Mapping[str, Any], first: int) -> Iterator[dict[str, Any]]:
+    """The flows of web pages whose requests and answers have connections of their own
+    (asymmetry paper, section 6); the first one has the index `first` in the plan.
+    """
+    web, name = flow.workload, single["name"]
+    think = web.plan()["think"]
+    previous: list[int] = []
+    for number in range(web.jobs):
+        page = {**single, "job": {"name": name, "number": number}}
+        title = f"{name}.{number + 1}" if web.jobs > 1 else name
+        start = {"after": previous, "start": think} if previous else {}
+        sizes = {"workload": {"kind": "transfer", "bytes": web.request}}
+        yield {**page, "name": f"{title}.request", "direction": BACK[flow.direction], **sizes, **start}
+        request = first + number * (1 + web.answers)
+        for answer in range(1, web.answers + 1):
+            at_once = {"after": [request], "start": {"low_ps": 0, "high_ps": 0}}
+            sizes = {"workload": {"kind": "transfer", "bytes": web.size}}
+            yield {**page, "name": f"{title}.answer-{answer}", **sizes, **at_once}
+        previous = list(range(request + 1, request + 1 + web.answers))

@@ -7,6 +7,7 @@ mod external;
 mod path_probe;
 mod request_response;
 mod sink;
+mod workload;
 
 pub use bulk::BulkSource;
 pub use controlled_app::ControlledApp;
@@ -15,6 +16,7 @@ pub use external::ExternalHost;
 pub use path_probe::{ProbeConfig, ProbeReflector, ProbeStats, Prober, ReplyConfig};
 pub use request_response::{Requester, Responder};
 pub use sink::Sink;
+pub use workload::{OnDistribution, UDP_HEADER, UniformTime, WorkloadConfig};
 
 use crate::units::Time;
 

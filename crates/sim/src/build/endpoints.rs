@@ -2,7 +2,7 @@
 
 use super::flow_starts::FlowStarts;
 use super::{DirectedHop, proxies};
-use crate::plan::{Direction, Flow, OnDistribution, Plan, Workload};
+use crate::plan::{Direction, Flow, OnDistribution, Plan, WorkloadConfig};
 use crate::tcp_of;
 use ackclock_core::app::{
     AnyApp, BulkSource, ExternalHost, Pattern, ProbeConfig, ProbeReflector, Prober, ReplyConfig, Requester, Responder, Sink,
@@ -185,7 +185,7 @@ fn send_delay(seed: u64, flow: &Flow, shared_from: Time, entry: Route, builder: 
 
 /// Server and client endpoint of a flow.
 fn build_endpoints(seed: u64, flow: &Flow, hosts: Option<HostConfigs>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
-    if flow.workload == (Workload::Live {}) {
+    if flow.workload == (WorkloadConfig::Live {}) {
         return (AnyEndpoint::ExternalHost(ExternalHost), AnyEndpoint::ExternalHost(ExternalHost));
     }
     let (sender, receiver) = match hosts {
@@ -202,7 +202,7 @@ fn build_endpoints(seed: u64, flow: &Flow, hosts: Option<HostConfigs>, start: Ti
 /// and in an exchange the requester.
 fn opener(flow: &Flow) -> Direction {
     match flow.workload {
-        Workload::Exchange { .. } => flow.direction.reverse(),
+        WorkloadConfig::Exchange { .. } => flow.direction.reverse(),
         _ if flow.job.is_some() || !flow.after.is_empty() => flow.direction,
         _ => Direction::Up,
     }
@@ -234,12 +234,12 @@ fn tcp_endpoints(seed: u64, flow: &Flow, (configs, path_metrics): HostConfigs, s
 /// Applications of the sender and of the receiver.
 fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
     let bytes = match flow.workload {
-        Workload::Exchange { request, answer, jobs, think } => {
+        WorkloadConfig::Exchange { request, answer, jobs, think } => {
             let rng = Rng::for_element(seed, &format!("flow.{}.think", flow.name));
             let requester = Requester::new(request, answer, jobs, (Span(think.low_ps), Span(think.high_ps)), rng);
             return (AnyApp::Responder(Responder::new(request, answer)), AnyApp::Requester(Box::new(requester)));
         }
-        Workload::Transfer { bytes, .. } => bytes,
+        WorkloadConfig::Transfer { bytes, .. } => bytes,
         _ => u64::MAX,
     };
     let sink = Sink::new(flow.workload.read_bps().map(Rate::from_bps));
@@ -247,7 +247,7 @@ fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
 }
 
 fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoint) {
-    if let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, max_reply } = flow.workload {
+    if let WorkloadConfig::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, max_reply } = flow.workload {
         let sizes: Vec<u16> = (first..=last).step_by(usize::from(step)).collect();
         let responder = ProbeReflector::new(sizes.clone(), ReplyConfig { min_bytes: reply, max_bytes: max_reply });
         let config = ProbeConfig { sizes, rounds, gap: Span(gap_ps), timeout: Span(timeout_ps) };
@@ -255,7 +255,7 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
         return (AnyEndpoint::Prober(Box::new(prober)), AnyEndpoint::ProbeReflector(Box::new(responder)));
     }
     let source = match flow.workload {
-        Workload::Onoff { bps, on_ps, off_ps, distribution, shape, packet } => {
+        WorkloadConfig::Onoff { bps, on_ps, off_ps, distribution, shape, packet } => {
             let rng = Rng::for_element(seed, &format!("flow.{}.onoff", flow.name));
             let (on, off) = (Span(on_ps), Span(off_ps));
             let pattern = match distribution {
@@ -264,13 +264,13 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
             };
             UdpSource::new(Rate::from_bps(bps), packet, pattern, start, stop(flow))
         }
-        Workload::Cbr { bps, packet } => UdpSource::new(Rate::from_bps(bps), packet, Pattern::Constant, start, stop(flow)),
+        WorkloadConfig::Cbr { bps, packet } => UdpSource::new(Rate::from_bps(bps), packet, Pattern::Constant, start, stop(flow)),
         // A checked plan gives these a TCP; probes are handled above.
-        Workload::Bulk { .. }
-        | Workload::Transfer { .. }
-        | Workload::Exchange { .. }
-        | Workload::Probe { .. }
-        | Workload::Live {} => UdpSource::new(Rate::from_bps(1), 1, Pattern::Constant, start, Time::ZERO),
+        WorkloadConfig::Bulk { .. }
+        | WorkloadConfig::Transfer { .. }
+        | WorkloadConfig::Exchange { .. }
+        | WorkloadConfig::Probe { .. }
+        | WorkloadConfig::Live {} => UdpSource::new(Rate::from_bps(1), 1, Pattern::Constant, start, Time::ZERO),
     };
     (AnyEndpoint::UdpSource(Box::new(source)), AnyEndpoint::UdpSink(Box::default()))
 }

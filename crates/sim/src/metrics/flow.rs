@@ -1,7 +1,7 @@
 //! Metrics of one flow over a window.
 
 use crate::build::{FlowEndpoints, Role};
-use crate::plan::{Flow, Workload};
+use crate::plan::{Flow, WorkloadConfig};
 use crate::tcp_of;
 use ackclock_core::app::ProbeStats;
 use ackclock_core::endpoint::AnyEndpoint;
@@ -117,12 +117,12 @@ pub fn counts(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, now: Ti
 
 fn datagram_size(flow: &Flow) -> u16 {
     match flow.workload {
-        Workload::Cbr { packet, .. } | Workload::Onoff { packet, .. } => packet,
-        Workload::Bulk { .. }
-        | Workload::Transfer { .. }
-        | Workload::Exchange { .. }
-        | Workload::Probe { .. }
-        | Workload::Live {} => crate::plan::UDP_HEADER,
+        WorkloadConfig::Cbr { packet, .. } | WorkloadConfig::Onoff { packet, .. } => packet,
+        WorkloadConfig::Bulk { .. }
+        | WorkloadConfig::Transfer { .. }
+        | WorkloadConfig::Exchange { .. }
+        | WorkloadConfig::Probe { .. }
+        | WorkloadConfig::Live {} => crate::plan::UDP_HEADER,
     }
 }
 
@@ -151,7 +151,7 @@ pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Ti
             advertised_window: sender.peer_window(),
         }
     });
-    let transfer = matches!(flow.workload, Workload::Transfer { .. });
+    let transfer = matches!(flow.workload, WorkloadConfig::Transfer { .. });
     let counts = counts(flow, endpoints, network, now).since(before);
     let (mut delay, mut probes) = (None, Vec::new());
     match (network.endpoint(endpoints.by_role(Role::Sender)), network.endpoint(endpoints.by_role(Role::Receiver))) {

@@ -32,7 +32,7 @@ pub fn window(plan: &Plan, world: &BuiltNetwork) -> Result<Window, String> {
 
 /// The completion of the first transfer, from a run of the same network ahead of the measured one.
 fn first_completion(plan: &Plan, until: Time) -> Option<Time> {
-    if !plan.flows.iter().any(|f| matches!(f.workload, crate::plan::Workload::Transfer { .. })) {
+    if !plan.flows.iter().any(|f| matches!(f.workload, crate::plan::WorkloadConfig::Transfer { .. })) {
         return None;
     }
     let mut world = build(plan, Metering::Off);

@@ -1,12 +1,10 @@
-//! The flows of a plan: endpoints, hops, start and workload. A workload covers both ends of a flow;
-//! the core has an application for each end, with its state, which `build/endpoints.rs` makes of it.
+//! The flows of a plan: endpoints, hops, start and workload, of which `build/endpoints.rs` makes an
+//! application for each end.
 
 use super::{Direction, nullable};
+use ackclock_core::app::{UniformTime, WorkloadConfig};
 use ackclock_core::tcp::TcpConfig;
 use serde::Deserialize;
-
-/// Bytes of the IPv4 and UDP headers: the minimum size of a datagram.
-pub const UDP_HEADER: u16 = 28;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,7 +15,7 @@ pub struct Flow {
     /// Indices of the hops that the flow crosses: contiguous, in path order from the server for
     /// both directions.
     pub hops: Vec<usize>,
-    pub start: Start,
+    pub start: UniformTime,
     #[serde(deserialize_with = "nullable")]
     pub stop_ps: Option<u64>,
     /// Maximum of the uniform delay with which the data sender's packets leave, in order.
@@ -25,7 +23,7 @@ pub struct Flow {
     /// The maximum until another TCP flow that shares a hop starts. Absent: `overhead_ps`.
     #[serde(default)]
     pub overhead_alone_ps: Option<u64>,
-    pub workload: Workload,
+    pub workload: WorkloadConfig,
     /// Null for UDP.
     #[serde(deserialize_with = "nullable")]
     pub tcp: Option<TcpConfig>,
@@ -49,90 +47,6 @@ pub struct Job {
     pub name: String,
     /// From 0.
     pub number: u32,
-}
-
-/// A uniform distribution of a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Start {
-    pub low_ps: u64,
-    pub high_ps: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Workload {
-    Bulk {
-        #[serde(default)]
-        read_bps: Option<u64>,
-    },
-    Transfer {
-        bytes: u64,
-        #[serde(default)]
-        read_bps: Option<u64>,
-    },
-    /// `jobs` requests and answers of these bytes on one connection, which the requester opens;
-    /// `think` is the pause between an answer and the next request. The flow's direction is that of
-    /// the answers.
-    Exchange {
-        request: u64,
-        answer: u64,
-        jobs: u32,
-        think: Start,
-    },
-    /// Packets of real hosts, in an emulation only.
-    Live {},
-    /// Datagrams at a constant rate; `packet` is the IP size in bytes.
-    Cbr {
-        bps: u64,
-        packet: u16,
-    },
-    Onoff {
-        bps: u64,
-        on_ps: u64,
-        off_ps: u64,
-        distribution: OnDistribution,
-        shape: f64,
-        packet: u16,
-    },
-    /// Probes with IP sizes of `first`, `first + step`, .. up to `last` bytes, one of each size a
-    /// round. A reply has `reply` bytes, or quotes the probe up to `max_reply` bytes.
-    Probe {
-        first: u16,
-        last: u16,
-        step: u16,
-        rounds: u32,
-        gap_ps: u64,
-        timeout_ps: u64,
-        reply: u16,
-        #[serde(default, rename = "reply_most")]
-        max_reply: u16,
-    },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OnDistribution {
-    Pareto,
-    Exponential,
-}
-
-impl Workload {
-    pub fn is_tcp(&self) -> bool {
-        matches!(self, Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. })
-    }
-
-    /// Rate in bit/s at which the receiving application reads; none: at once.
-    pub fn read_bps(&self) -> Option<u64> {
-        match *self {
-            Workload::Bulk { read_bps } | Workload::Transfer { read_bps, .. } => read_bps,
-            Workload::Exchange { .. }
-            | Workload::Cbr { .. }
-            | Workload::Onoff { .. }
-            | Workload::Probe { .. }
-            | Workload::Live {} => None,
-        }
-    }
 }
 
 impl Flow {

@@ -11,11 +11,12 @@ mod hop;
 mod host_overhead;
 mod proxy;
 
-pub use flow::{Flow, Job, OnDistribution, Start, UDP_HEADER, Workload};
+pub use flow::{Flow, Job};
 pub use hop::{Acks, Hop, HopDirection, RatePlan, RecordingStart};
 pub use host_overhead::HostOverhead;
 pub use proxy::{Handshake, Proxy};
 
+pub use ackclock_core::app::{OnDistribution, UDP_HEADER, UniformTime, WorkloadConfig};
 pub use ackclock_core::medium::{Direction, MediumPlan};
 
 use ackclock_core::Problem;

@@ -7,14 +7,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from ackclock.errors import InvalidValue, format_value
+from ackclock.input.checked_table import CheckedTable, ReadBy, kinds
 from ackclock.input.form import Form
 from ackclock.input.quantity_fields import Span
 from ackclock.input.scenario.random_time import SomeStart, Start
 from ackclock.input.scenario.tcp import TcpEnds
-from ackclock.input.scenario.web import Web
-from ackclock.input.scenario.workload import UDP, WORKLOADS, Live, Workload
 from ackclock.input.schema import Count, Name, Table, choice_field
 from ackclock.input.units import show_time
+
+BACK = {"down": "up", "up": "down"}
+UDP = ("cbr", "onoff", "probe", "live")
+"""Workloads without simulated TCP."""
+LIVE_BYTES = 1500
 
 
 class Repeat(Table):
@@ -39,7 +43,7 @@ class Flow(TcpEnds):
     name: Name | None = None
     direction: Annotated[Literal["down", "up"], choice_field("down", "up")] = "down"
     over: Annotated[tuple[str, ...], BeforeValidator(_hop_names), _HOPS] | None = None
-    workload: Workload
+    workload: Annotated[CheckedTable, ReadBy("Workload")]
     count: Count = 1
     start: SomeStart = Start(0, 0)
     stop: Span | None = None
@@ -53,13 +57,13 @@ class Flow(TcpEnds):
     @classmethod
     def needed(cls, name: str) -> str:
         if name == "workload":
-            return f'workload = {{ kind = "bulk" }} is required here; kinds: {", ".join(WORKLOADS)}'
+            return f'workload = {{ kind = "bulk" }} is required here; kinds: {", ".join(kinds("Workload"))}'
         return super().needed(name)
 
     def model_post_init(self, _context: Any) -> None:
         if self.stop is not None and self.stop <= self.start.high_ps:
             raise InvalidValue(f"stop = {format_value(show_time(self.stop))}", "a stop after the start", ("stop",))
-        if self.stop is not None and isinstance(self.workload, Web):
+        if self.stop is not None and self.workload.kind == "web":
             raise InvalidValue(
                 f"stop = {format_value(show_time(self.stop))}",
                 "no stop with web: its jobs end by themselves",
@@ -74,7 +78,7 @@ class Flow(TcpEnds):
     @property
     def connections(self) -> int:
         """Number of connections (or datagram streams) of all single flows."""
-        return self.instances * (self.workload.connections if isinstance(self.workload, Web) else 1)
+        return self.instances * (self.workload.jobs * (1 + self.workload.answers) if self.is_spread else 1)
 
     def instance_names(self, base: str) -> list[str]:
         """Names of the single flows: `base` for one, else `base-1`, `base-2`, .."""
@@ -87,17 +91,25 @@ class Flow(TcpEnds):
 
     @property
     def is_udp(self) -> bool:
-        return isinstance(self.workload, UDP)
+        return self.workload.kind in UDP
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether each request and answer of its pages has a connection of its own."""
+        return self.workload.kind == "web" and not self.workload.persistent
 
     @property
     def is_live(self) -> bool:
         """Whether real hosts send and receive it."""
-        return isinstance(self.workload, Live)
+        return bool(self.workload.kind == "live")
 
     @property
     def data_bytes(self) -> int | None:
         """IP size of a data packet, if the workload defines it (UDP)."""
-        return self.workload.packet if isinstance(self.workload, UDP) else None
+        sizes = {"cbr": "packet", "onoff": "packet", "probe": "last"}
+        if self.is_live:
+            return LIVE_BYTES
+        return getattr(self.workload, sizes[self.workload.kind]) if self.is_udp else None
 
     def written(self) -> dict[str, Any]:
         """The flow as a scenario file has it, without its TCP keys."""

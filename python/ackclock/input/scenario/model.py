@@ -14,8 +14,6 @@ from ackclock.input.quantity_fields import Span, Time
 from ackclock.input.scenario.flow import Flow
 from ackclock.input.scenario.hosts import Tcp, resolve
 from ackclock.input.scenario.tcp import TcpEnds, TcpKeys
-from ackclock.input.scenario.web import Web
-from ackclock.input.scenario.workload import Probe
 from ackclock.input.schema import Count, Flag, Loc, Table, Text, table_array
 from ackclock.input.units import TIMES, show_time, time_ps
 
@@ -194,7 +192,7 @@ def _check_flows(scenario: Scenario) -> None:
         _check_proxies(scenario, flow)
         if not flow.is_udp:
             _check_tcp(scenario, flow, loc)
-        if isinstance(flow.workload, Web) and not flow.workload.persistent and scenario.measure.window == "all-active":
+        if flow.is_spread and scenario.measure.window == "all-active":
             raise InvalidValue(
                 '"all-active"', "another window with web: its connections are never all active", ("measure", "window")
             )
@@ -243,7 +241,7 @@ def _check_route(scenario: Scenario, flow: Flow, loc: Loc) -> None:
     crossed = scenario.hops_of(flow)
     if crossed[-1] - crossed[0] + 1 != len(crossed):
         raise InvalidValue(format_value(list(flow.over or ())), "consecutive hops of the link", (*loc, "over"))
-    is_unidirectional = flow.is_udp and not isinstance(flow.workload, Probe)
+    is_unidirectional = flow.is_udp and flow.workload.kind != "probe"
     directions = (flow.direction,) if is_unidirectional else DIRECTIONS
     for direction in directions:
         if not any(getattr(scenario.hop[index], direction) for index in crossed):
@@ -255,7 +253,7 @@ def _check_route(scenario: Scenario, flow: Flow, loc: Loc) -> None:
 def _check_proxies(scenario: Scenario, flow: Flow) -> None:
     for index in scenario.cuts(flow):
         loc = ("hop", index, "pep")
-        if flow.is_live or (isinstance(flow.workload, Web) and not flow.workload.persistent):
+        if flow.is_live or flow.is_spread:
             what = "a live flow" if flow.is_live else "web without persistent = true"
             raise InvalidValue(
                 f"a proxy on the path of {what}", "a proxy only for bulk, transfer and persistent web flows", loc

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ackclock.input.link.hop import DIRECTIONS
-from ackclock.input.scenario.flow import Flow
+from ackclock.input.scenario.flow import BACK, Flow
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.scenario.web import BACK, Web
-from ackclock.input.scenario.workload import Probe
 
 
 def warnings(scenario: Scenario) -> list[str]:
@@ -33,6 +31,6 @@ def _idle_loss_lists(scenario: Scenario) -> Iterator[str]:
 
 def _data_directions(flow: Flow) -> tuple[str, ...]:
     """The directions in which a flow sends packets with payload."""
-    if flow.is_live or isinstance(flow.workload, Web | Probe):
+    if flow.workload.kind in ("live", "web", "probe"):
         return (flow.direction, BACK[flow.direction])
     return (flow.direction,)

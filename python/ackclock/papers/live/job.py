@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.emulation.kernel_cc import KERNEL_NAMES
+from ackclock.input.checked_table import CheckedTable
 from ackclock.input.scenario.flow import Flow
 from ackclock.input.scenario.model import Scenario, measured_ps
 from ackclock.input.scenario.resolution import resolved
-from ackclock.input.scenario.workload import Bulk, ConstantRate, OnOff, Probe
 from ackclock.measurement.session import HEADERS
 from ackclock.papers.evidence import Unobservable
 from ackclock.storage.environment import engine_digest
@@ -138,7 +138,7 @@ def jobs_of(scenario: Scenario, budget: Budget, seed: int) -> list[Job]:
     """
     document = resolved(scenario)
     hops = tuple(document["hop"])
-    if all(isinstance(flow.workload, Probe) for flow in scenario.flow):
+    if all(flow.workload.kind == "probe" for flow in scenario.flow):
         return [
             _walk(flow, name, hops, budget, seed)
             for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True)
@@ -150,7 +150,7 @@ def jobs_of(scenario: Scenario, budget: Budget, seed: int) -> list[Job]:
         low, high = measured_ps(scenario.measure.window, round(seconds * PS))
         window = (low / PS, high / PS)
     load = tuple(
-        table for table, flow in zip(document["flow"], scenario.flow, strict=True) if isinstance(flow.workload, OnOff)
+        table for table, flow in zip(document["flow"], scenario.flow, strict=True) if flow.workload.kind == "onoff"
     )
     return [Job(hops, strands, None, _sysctls(scenario), window, seconds, seed, load)]
 
@@ -170,21 +170,21 @@ def _strands(scenario: Scenario, seconds: float) -> Iterator[dict[str, Any]]:
         lasts = min(seconds, (flow.stop / PS) if flow.stop else seconds) - begin
         names = flow.instance_names(base)
         common = {"names": names, "direction": flow.direction, "start_s": begin}
-        if isinstance(flow.workload, ConstantRate):
+        if flow.workload.kind == "cbr":
             yield {**common, "variant": "udp", "spec": _train(flow.workload, flow.direction, lasts)}
-        elif isinstance(flow.workload, Bulk):
+        elif flow.workload.kind == "bulk":
             tcp = scenario.tcp_of(flow).keys
             yield {**common, "variant": tcp["variant"], "spec": _bulk(flow, tcp, lasts, alone=_alone(scenario))}
-        elif not isinstance(flow.workload, OnOff):  # the emulator simulates other users' load
-            raise Unobservable(f"a workload that `measure` has no test for ({type(flow.workload).__name__.lower()})")
+        elif flow.workload.kind != "onoff":  # the emulator simulates other users' load
+            raise Unobservable(f"a workload that `measure` has no test for ({flow.workload.table_name.lower()})")
 
 
 def _alone(scenario: Scenario) -> bool:
     """Whether nothing but one flow has both ends outside of the emulator."""
-    return sum(not isinstance(flow.workload, OnOff) for flow in scenario.flow) == 1
+    return len([flow for flow in scenario.flow if flow.workload.kind != "onoff"]) == 1
 
 
-def _train(stream: ConstantRate, direction: str, seconds: float) -> dict[str, Any]:
+def _train(stream: CheckedTable, direction: str, seconds: float) -> dict[str, Any]:
     gap_ns = round(stream.packet * 8e9 / stream.rate)
     there = {"payload": stream.packet - HEADERS, "gap_ns": gap_ns, "count": max(1, round(seconds * 1e9 / gap_ns))}
     back = {**BACK, "count": max(2, round(seconds))}
@@ -242,7 +242,6 @@ def _walk(flow: Flow, name: str, hops: tuple[Mapping[str, Any], ...], budget: Bu
     link's inner hops send no ICMP errors.
     """
     probe = flow.workload
-    assert isinstance(probe, Probe)
     sizes = [probe.first] if probe.first == probe.last else [min(max(size, probe.first), probe.last) for size in SIZES]
     rounds = min(probe.rounds, budget.rounds if len(sizes) > 1 else max(budget.rounds, probe.rounds))
     part = tuple(hop for hop in hops if flow.over is None or hop["name"] in flow.over)

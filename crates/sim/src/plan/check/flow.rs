@@ -1,6 +1,6 @@
 //! Checks of a flow and its TCP.
 
-use super::super::{Direction, Flow, Measure, Plan, Start, Workload};
+use super::super::{Direction, Flow, Measure, Plan, UniformTime, WorkloadConfig};
 use crate::plan::UDP_HEADER;
 use ackclock_core::config_check::{Checked, check_shape, check_span, ensure};
 use ackclock_core::tcp::{EcnMode, TcpConfig};
@@ -32,12 +32,12 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
     ensure(flow.tcp_client.is_none() || flow.tcp.is_some(), || "tcp_client without tcp".into())?;
     flow.tcp_client.as_ref().map_or(Ok(()), check_tcp).map_err(|e| format!("tcp_client: {e}"))?;
     match (&flow.tcp, flow.workload) {
-        (Some(tcp), Workload::Bulk { .. } | Workload::Transfer { .. }) => {
-            ensure(!matches!(flow.workload, Workload::Transfer { bytes: 0, .. }), || "a transfer of 0 bytes".into())?;
+        (Some(tcp), WorkloadConfig::Bulk { .. } | WorkloadConfig::Transfer { .. }) => {
+            ensure(!matches!(flow.workload, WorkloadConfig::Transfer { bytes: 0, .. }), || "a transfer of 0 bytes".into())?;
             check_tcp(tcp)?;
             ensure(takes_time(plan, flow), || "its RTT is 0: give one of its hops a rate or a delay".into())
         }
-        (Some(tcp), Workload::Exchange { request, answer, jobs, think }) => {
+        (Some(tcp), WorkloadConfig::Exchange { request, answer, jobs, think }) => {
             ensure(request > 0 && answer > 0 && jobs > 0, || "an exchange of 0 bytes or of 0 jobs".into())?;
             ensure(jobs <= MAX_JOBS, || format!("{jobs} jobs: at most {MAX_JOBS} are possible"))?;
             ensure(request.max(answer) <= MAX_TRANSFER, || format!("an exchange above {MAX_TRANSFER} bytes"))?;
@@ -47,8 +47,8 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             check_tcp(tcp)?;
             ensure(takes_time(plan, flow), || "its RTT is 0: give one of its hops a rate or a delay".into())
         }
-        (None, Workload::Cbr { bps, packet }) => check_datagrams(bps, packet),
-        (None, Workload::Onoff { bps, on_ps, off_ps, shape, packet, .. }) => {
+        (None, WorkloadConfig::Cbr { bps, packet }) => check_datagrams(bps, packet),
+        (None, WorkloadConfig::Onoff { bps, on_ps, off_ps, shape, packet, .. }) => {
             check_datagrams(bps, packet)?;
             check_span("on_ps", Span(on_ps))
                 .and_then(|()| check_span("off_ps", Span(off_ps)))
@@ -56,8 +56,8 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             let gap = Rate::from_bps(bps).time_to_send(u32::from(packet));
             ensure(Span(on_ps) >= gap, || format!("on_ps {on_ps} is shorter than one packet's {} ps", gap.0))
         }
-        (None, Workload::Probe { .. }) => check_probe(plan, flow),
-        (None, Workload::Live {}) => Ok(()),
+        (None, WorkloadConfig::Probe { .. }) => check_probe(plan, flow),
+        (None, WorkloadConfig::Live {}) => Ok(()),
         (Some(_), _) => Err("tcp must be null for UDP".into()),
         (None, _) => Err("tcp is null, but the workload needs it".into()),
     }
@@ -69,7 +69,7 @@ pub fn check_order(plan: &Plan, number: usize) -> Checked {
     if flow.after.is_empty() && flow.job.is_none() {
         return Ok(());
     }
-    let sized = |f: &Flow| matches!(f.workload, Workload::Transfer { .. });
+    let sized = |f: &Flow| matches!(f.workload, WorkloadConfig::Transfer { .. });
     ensure(sized(flow) && flow.stop_ps.is_none(), || "only a transfer without stop_ps can have after or a job".into())?;
     ensure(plan.measure != (Measure::AllActive {}), || "measure all-active excludes flows with after or a job".into())?;
     let known = |&before: &usize| before < number && sized(&plan.flows[before]);
@@ -77,7 +77,7 @@ pub fn check_order(plan: &Plan, number: usize) -> Checked {
 }
 
 fn check_times(flow: &Flow) -> Checked {
-    let Start { low_ps, high_ps } = flow.start;
+    let UniformTime { low_ps, high_ps } = flow.start;
     ensure(low_ps <= high_ps, || format!("start.low_ps {low_ps} is above start.high_ps {high_ps}"))?;
     check_span("start.high_ps", Span(high_ps))?;
     check_span("overhead_ps", Span(flow.overhead_ps))?;
@@ -96,7 +96,7 @@ fn check_datagrams(bps: u64, packet: u16) -> Checked {
 }
 
 fn check_probe(plan: &Plan, flow: &Flow) -> Checked {
-    let Workload::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, .. } = flow.workload else { return Ok(()) };
+    let WorkloadConfig::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, .. } = flow.workload else { return Ok(()) };
     ensure(first.min(reply) > UDP_HEADER, || {
         format!("IPv4 and UDP headers have {UDP_HEADER} bytes: first and reply must be above")
     })?;

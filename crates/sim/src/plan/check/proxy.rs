@@ -1,6 +1,6 @@
 //! Checks of a proxy and the two flows that it connects.
 
-use super::super::{Direction, Plan, PlanError, Proxy, Workload};
+use super::super::{Direction, Plan, PlanError, Proxy, WorkloadConfig};
 use super::{flow, in_part};
 use ackclock_core::config_check::{Checked, ensure};
 use std::collections::HashSet;
@@ -25,7 +25,9 @@ fn check_one(plan: &Plan, proxy: &Proxy) -> Checked {
     // The order also excludes rings of proxied flows.
     ensure(proxy.near < proxy.far, || "near must precede far".into())?;
     ensure(proxy.buffer > 0, || "a buffer of 0 bytes".into())?;
-    let sized = |w: Workload| matches!(w, Workload::Bulk { .. } | Workload::Transfer { .. } | Workload::Exchange { .. });
+    let sized = |w: WorkloadConfig| {
+        matches!(w, WorkloadConfig::Bulk { .. } | WorkloadConfig::Transfer { .. } | WorkloadConfig::Exchange { .. })
+    };
     let alike = near.direction == far.direction && near.client == far.client && near.workload == far.workload;
     ensure(alike && sized(near.workload) && near.tcp.is_some() && far.tcp.is_some(), || {
         "it must connect two TCP flows with the same client, direction and workload".into()

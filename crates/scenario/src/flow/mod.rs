@@ -1,0 +1,4 @@
+//! The tables of a flow.
+
+pub mod start;
+pub mod workload;

@@ -1,0 +1,372 @@
+//! Workloads: what a flow sends.
+
+use super::start::SomeTime;
+use crate::invalid::{Invalid, Read, format_value};
+use crate::keys::{Attribute, Bounds, KeyValue, Kind};
+use crate::schema::Definitions;
+use crate::units::{show_size, show_time};
+use crate::value::Value;
+use crate::values::{BitRate, Bytes, Count, Duration};
+use crate::{Keys, words};
+use ackclock_core::app::{OnDistribution, UDP_HEADER, WorkloadConfig};
+use serde_json::json;
+
+words!(OnDistribution { "exponential" => OnDistribution::Exponential, "pareto" => OnDistribution::Pareto });
+
+/// Any workload.
+#[derive(Clone, Debug, PartialEq, Keys)]
+pub enum Workload {
+    Bulk(Bulk),
+    Transfer(Transfer),
+    Web(Web),
+    ConstantRate(ConstantRate),
+    OnOff(OnOff),
+    Probe(Probe),
+    Live(Live),
+}
+
+/// Unlimited data. `read_rate` limits the rate at which the receiving application reads; by default
+/// it reads at once.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "bulk", plan = Bulk::plan_json)]
+pub struct Bulk {
+    /// Unlimited data.
+    #[key(kind)]
+    pub kind: Kind,
+    /// Rate at which the receiving application reads.
+    #[key(example = "5 Mb/s", absent = "at once")]
+    pub read_rate: Option<BitRate>,
+}
+
+/// A transfer of `size` bytes of payload.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "transfer", plan = Transfer::plan_json)]
+pub struct Transfer {
+    /// A given amount of data.
+    #[key(kind)]
+    pub kind: Kind,
+    /// Payload to transfer.
+    #[key(example = "10 MB")]
+    pub size: Bytes,
+    /// Rate at which the receiving application reads.
+    #[key(example = "5 Mb/s", absent = "at once")]
+    pub read_rate: Option<BitRate>,
+}
+
+/// `jobs` pages in sequence: a `request`, then `answers` parallel transfers of `size` bytes. `think`
+/// is the time between the last byte of a page and the next request. `persistent`: one connection
+/// for all of them, with the answers in sequence.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "web", plan = Web::plan_json, check = Web::check)]
+pub struct Web {
+    /// Pages in sequence: a request, then parallel answers.
+    #[key(kind)]
+    pub kind: Kind,
+    /// Size of a request.
+    #[key(default = "500 B")]
+    pub request: Bytes,
+    /// Parallel answers of a page.
+    #[key(default = 4, unit = "answers")]
+    pub answers: Count,
+    /// Size of an answer.
+    #[key(default = "10 kB")]
+    pub size: Bytes,
+    /// Number of pages.
+    #[key(default = 1, example = 20, unit = "pages")]
+    pub jobs: Count,
+    /// Time between the last byte of a page and the next request, or a range from which it is drawn.
+    #[key(default = "0 s", example = "uniform(1 s, 5 s)")]
+    pub think: SomeTime,
+    /// One connection for all pages, with the answers in sequence; else one for each request and
+    /// answer.
+    #[key(default = false, example = true)]
+    pub persistent: bool,
+}
+
+/// UDP packets of IP size `packet` at constant `rate`.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "cbr", plan = ConstantRate::plan_json)]
+pub struct ConstantRate {
+    /// UDP packets at a constant rate.
+    #[key(kind)]
+    pub kind: Kind,
+    /// Rate, IP headers included.
+    #[key(example = "1 Mb/s")]
+    pub rate: BitRate,
+    /// IP packet size.
+    #[key(default = "1 kB", example = "1000 B")]
+    pub packet: DatagramSize,
+}
+
+/// UDP at `rate` in on periods, nothing in off periods; `on` and `off` are mean durations.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "onoff", plan = OnOff::plan_json, check = OnOff::check)]
+pub struct OnOff {
+    /// UDP at a rate in on periods, nothing in off periods.
+    #[key(kind)]
+    pub kind: Kind,
+    /// Rate in an on period, IP headers included.
+    #[key(example = "20 Mb/s")]
+    pub rate: BitRate,
+    /// Mean duration of an on period; at least the time of a packet.
+    #[key(example = "500 ms")]
+    pub on: Duration,
+    /// Mean duration of an off period.
+    #[key(example = "500 ms")]
+    pub off: Duration,
+    /// Distribution of the durations.
+    #[key(default = "exponential", example = "pareto")]
+    pub distribution: OnDistribution,
+    /// Shape of a Pareto distribution.
+    #[key(default = 1.5, above = 1, allowed = "a shape above 1 (below, a Pareto mean is infinite)")]
+    pub shape: f64,
+    /// IP packet size.
+    #[key(default = "1 kB", example = "1000 B")]
+    pub packet: DatagramSize,
+}
+
+/// Path characterisation (pathchar): probes of IP sizes `first`, `first + step`, .. `last`, each
+/// once in a round, one at a time. The end of the flow's path answers with `reply` bytes (ICMP: 56),
+/// or with more of the probe quoted, up to `reply_most` bytes (RFC 1812 and Linux: 576). A flow
+/// `over` the first hops is a TTL-limited probe. The next probe follows `gap` after an answer or
+/// after `timeout` without one. pchar's values: 32 rounds, 250 ms, 3 s.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "probe", plan = Probe::plan_json, check = Probe::check)]
+pub struct Probe {
+    /// Path characterisation (pathchar): TTL-limited UDP probes of stepped sizes, one at a time.
+    /// With `over`, the probe expires at the end of those hops.
+    #[key(kind)]
+    pub kind: Kind,
+    /// Smallest IP packet size.
+    #[key(default = "60 B")]
+    pub first: DatagramSize,
+    /// Largest IP packet size, at least `first`.
+    #[key(default = "1500 B")]
+    pub last: DatagramSize,
+    /// Step between two sizes.
+    #[key(default = "32 B")]
+    pub step: Bytes,
+    /// How often each size is sent.
+    #[key(default = 32, unit = "rounds")]
+    pub rounds: Count,
+    /// Time from an answer to the next probe.
+    #[key(default = "250 ms")]
+    pub gap: Duration,
+    /// Time after which a probe counts as lost.
+    #[key(default = "3 s")]
+    pub timeout: Duration,
+    /// Size of an answer (ICMP: 56 B).
+    #[key(default = "56 B")]
+    pub reply: DatagramSize,
+    /// Maximum size of an answer that quotes the probe (RFC 1812: 576 B).
+    #[key(default = "56 B", example = "576 B")]
+    pub reply_most: DatagramSize,
+}
+
+/// Traffic of real hosts: the flow of `ackclock emulate`. A simulation refuses it.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "live", plan = Live::plan_json)]
+pub struct Live {
+    /// Traffic of real hosts: the flow of an emulation. A simulation refuses it.
+    #[key(kind)]
+    pub kind: Kind,
+}
+
+const MAX_JOBS: u32 = 100_000;
+const MAX_PAGE: u64 = 1 << 40;
+const MAX_DATAGRAM: u64 = 65_535;
+const PS_PER_S: u128 = 1_000_000_000_000;
+
+fn shown_size(bytes: u128) -> String {
+    show_size(i64::try_from(bytes).unwrap_or(i64::MAX))
+}
+
+/// IP size of a UDP packet in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramSize(pub u16);
+
+impl DatagramSize {
+    fn allowed() -> String {
+        format!("an IP packet of {} B to {MAX_DATAGRAM} B, headers included", UDP_HEADER + 1)
+    }
+}
+
+impl KeyValue for DatagramSize {
+    fn read(value: &Value, _: &Bounds) -> Read<DatagramSize> {
+        let size = Bytes::read(value, &Bounds::NONE)?;
+        match u16::try_from(size.0) {
+            Ok(size) if size > UDP_HEADER => Ok(DatagramSize(size)),
+            _ => Err(Invalid::value(&size.write(None), DatagramSize::allowed())),
+        }
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        shown_size(self.0.into()).into()
+    }
+
+    fn attribute(&self) -> Attribute {
+        Attribute::Value(Value::Int(self.0.into()))
+    }
+
+    fn unit() -> &'static str {
+        Bytes::unit()
+    }
+
+    fn limits(bounds: &Bounds) -> String {
+        format!("{}; {}", Bytes::limits(bounds), DatagramSize::allowed())
+    }
+
+    fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
+        Bytes::schema(bounds, definitions)
+    }
+}
+
+impl Bulk {
+    fn plan_json(&self) -> serde_json::Value {
+        json!(WorkloadConfig::Bulk { read_bps: self.read_rate.map(|rate| rate.0) })
+    }
+}
+
+impl Transfer {
+    fn plan_json(&self) -> serde_json::Value {
+        json!(WorkloadConfig::Transfer { bytes: self.size.0, read_bps: self.read_rate.map(|rate| rate.0) })
+    }
+}
+
+impl Web {
+    fn check(&self) -> Read<()> {
+        if self.jobs.0 > MAX_JOBS {
+            return Err(Invalid::new(format!("{} jobs", self.jobs.0), format!("at most {MAX_JOBS}")).at("jobs"));
+        }
+        let largest = self.answer().max(self.request.0.into());
+        if largest > MAX_PAGE.into() {
+            let found = format!("{} in one page", format_value(&shown_size(largest).into()));
+            return Err(Invalid::new(found, format!("at most {}", shown_size(MAX_PAGE.into()))));
+        }
+        Ok(())
+    }
+
+    /// Bytes of all answers of a page.
+    fn answer(&self) -> u128 {
+        u128::from(self.answers.0) * u128::from(self.size.0)
+    }
+
+    /// The workload of the persistent connection.
+    fn plan_json(&self) -> serde_json::Value {
+        json!(WorkloadConfig::Exchange {
+            request: self.request.0,
+            answer: u64::try_from(self.answer()).unwrap_or(u64::MAX),
+            jobs: self.jobs.0,
+            think: self.think.0,
+        })
+    }
+}
+
+impl ConstantRate {
+    fn plan_json(&self) -> serde_json::Value {
+        json!(WorkloadConfig::Cbr { bps: self.rate.0, packet: self.packet.0 })
+    }
+}
+
+impl OnOff {
+    fn check(&self) -> Read<()> {
+        let one_packet = u128::from(self.packet.0) * 8 * PS_PER_S / u128::from(self.rate.0);
+        if u128::from(self.on.0.0) >= one_packet {
+            return Ok(());
+        }
+        let found = format!("on = {}", format_value(&self.on.write(None)));
+        let shown = show_time(i64::try_from(one_packet).unwrap_or(i64::MAX));
+        Err(Invalid::new(found, format!("at least one packet's time, {shown}")).at("on"))
+    }
+
+    fn plan_json(&self) -> serde_json::Value {
+        json!(WorkloadConfig::Onoff {
+            bps: self.rate.0,
+            on_ps: self.on.0.0,
+            off_ps: self.off.0.0,
+            distribution: self.distribution,
+            shape: self.shape,
+            packet: self.packet.0,
+        })
+    }
+}
+
+impl Probe {
+    fn check(&self) -> Read<()> {
+        if self.last.0 >= self.first.0 {
+            return Ok(());
+        }
+        let found = format!("last = {}", format_value(&self.last.write(None)));
+        Err(Invalid::new(found, format!("at least first, {}", shown_size(self.first.0.into()))).at("last"))
+    }
+
+    fn plan_json(&self) -> serde_json::Value {
+        json!(WorkloadConfig::Probe {
+            first: self.first.0,
+            last: self.last.0,
+            // A longer step than all sizes leads beyond the last one, too.
+            step: u16::try_from(self.step.0).unwrap_or(u16::MAX),
+            rounds: self.rounds.0,
+            gap_ps: self.gap.0.0,
+            timeout_ps: self.timeout.0.0,
+            reply: self.reply.0,
+            max_reply: self.reply_most.0,
+        })
+    }
+}
+
+impl Live {
+    fn plan_json(&self) -> serde_json::Value {
+        json!(WorkloadConfig::Live {})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read<const N: usize>(entries: [(&str, Value); N]) -> Read<Workload> {
+        Workload::read(&Value::table(entries), &Bounds::NONE)
+    }
+
+    #[test]
+    fn kinds_are_named_when_there_is_none_of_them() {
+        let wrong = read([("kind", "ftp".into())]).expect_err("no kind");
+        assert!(wrong.allowed.starts_with("kind bulk, transfer, web, cbr, onoff, probe, live"), "{wrong:?}");
+        assert_eq!(read([]).expect_err("no kind").code.name(), "value");
+    }
+
+    #[test]
+    fn datagram_is_refused_when_it_has_no_payload_or_is_no_ip_packet() {
+        let packet = |size: &str| read([("kind", "cbr".into()), ("rate", "1 Mb/s".into()), ("packet", size.into())]);
+        assert_eq!(packet("0 B").expect_err("empty").allowed, "a size above zero");
+        for wrong in ["28 B", "65536 B"] {
+            assert_eq!(packet(wrong).expect_err(wrong).allowed, "an IP packet of 29 B to 65535 B, headers included");
+        }
+        assert!(packet("29 B").is_ok() && packet("65535 B").is_ok());
+    }
+
+    #[test]
+    fn on_period_has_at_least_one_packet() {
+        let on = |on: &str| read([("kind", "onoff".into()), ("rate", "1 kb/s".into()), ("off", "1 s".into()), ("on", on.into())]);
+        let short = on("7999 ms").expect_err("short");
+        assert_eq!((short.found.as_str(), short.allowed.as_str()), ("on = \"7.999 s\"", "at least one packet's time, 8 s"));
+        assert!(on("8 s").is_ok());
+    }
+
+    #[test]
+    fn page_is_refused_when_it_has_more_than_a_tebibyte() {
+        let page = |size: &str| read([("kind", "web".into()), ("answers", 2.into()), ("size", size.into())]);
+        assert_eq!(page("1 TiB").expect_err("two").found, "\"2097152 MiB\" in one page");
+        assert!(page("512 GiB").is_ok());
+        let jobs = read([("kind", "web".into()), ("jobs", 100_001.into())]).expect_err("many");
+        assert_eq!((jobs.found.as_str(), jobs.allowed.as_str()), ("100001 jobs", "at most 100000"));
+    }
+
+    #[test]
+    fn last_probe_is_at_least_as_long_as_the_first() {
+        let last = |size: &str| read([("kind", "probe".into()), ("first", "60 B".into()), ("last", size.into())]);
+        assert_eq!(last("59 B").expect_err("shorter").allowed, "at least first, 60 B");
+        assert!(last("60 B").is_ok());
+    }
+}
