@@ -75,6 +75,11 @@ def read_table(name: str, value: object) -> CheckedTable:
     `ackclock.errors.InvalidValue`.
     """
 
+def resolve_tcp(tables: list[CheckedTable], end: str | None = None) -> CheckedTable:
+    """TCP of an end, "server" or "client", or of both, by tables of which later ones override
+    earlier ones, with all keys of its host stack resolved.
+    """
+
 def table_schema(name: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """The JSON Schema of a table as the value of a key, and the definitions of tables by name."""
 

@@ -13,6 +13,7 @@ from ackclock import _native
 from ackclock.errors import InvalidValue
 from ackclock.input.checked_table import CheckedTable, ReadBy, kinds, replaced, words
 from ackclock.input.link.hop import READ_HOP, with_keys
+from ackclock.input.scenario.hosts import READ_ENDS, READ_KEYS, resolve
 
 CODEL = {"kind": "codel", "target": "5 ms", "ack": {"filter": "cake"}}
 
@@ -111,3 +112,38 @@ def test_kinds_and_words_are_those_of_the_structs() -> None:
     assert words("Filter", "preset") == ("safe", "p1", "cake", "cake-aggressive")
     with pytest.raises(_native.InputError, match='found table "Quue"'):
         _native.read_table("Quue", {})
+
+
+def test_flow_has_its_tcp_keys_and_what_follows_from_its_workload() -> None:
+    web = {"kind": "web", "jobs": 3, "answers": 4}
+    flow = ReadBy("Flow")({"workload": web, "count": 2, "direction": "up", "sack": False, "client": {"max_burst": 3}})
+    assert (flow.instances, flow.connections, flow.sending_end) == (2, 30, "client")
+    assert (flow.is_udp, flow.is_live, flow.is_spread, flow.data_bytes) == (False, False, True, None)
+    assert (flow.sack, flow.client.max_burst, flow.start) == (False, 3, [0, 0])
+    again = pickle.loads(pickle.dumps(flow))
+    assert again == flow and again.connections == 30
+    with pytest.raises(AttributeError, match="Flow has no key conections"):
+        _ = flow.conections
+
+
+def test_tcp_of_an_end_overrides_that_of_both_ends() -> None:
+    ends = READ_ENDS({"variant": "reno", "server": {"variant": "cubic"}, "overhead": "1 ms"})
+    flow = ReadBy("Flow")({"workload": {"kind": "bulk"}, "client": {"host": "windows-xp"}})
+    assert [resolve(ends, flow, end=end).keys["variant"] for end in ("server", "client", None)] == [
+        "cubic",
+        "reno",
+        "reno",
+    ]
+    assert (resolve(ends, flow, end="client").host, resolve(ends, flow).host) == ("windows-xp", "linux-6")
+    assert resolve(ends).table.overhead == 10**9 and "overhead" not in resolve(ends).written()
+    assert resolve(ends, READ_KEYS({"variant": "bbr"})) == resolve(READ_KEYS({"variant": "bbr"}))
+
+
+def test_class_that_python_cannot_load_is_named() -> None:
+    for name, found in (
+        ("python:no_such_module.Control", "cannot be imported"),
+        ("python:json.loads", "no such class"),
+    ):
+        with pytest.raises(InvalidValue, match=found) as caught:
+            READ_KEYS({"variant": name})
+        assert caught.value.key == ("variant",)

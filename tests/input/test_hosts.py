@@ -5,8 +5,7 @@ import pytest
 import ackclock
 from ackclock.input.catalogue import hosts
 from ackclock.input.scenario import draft_of
-from ackclock.input.scenario.hosts import RECEIVE_TUNING, SEND_TUNING, resolve
-from ackclock.input.scenario.tcp import TcpKeys
+from ackclock.input.scenario.hosts import READ_KEYS, resolve
 from ackclock.simulation.plan import build_plan
 
 TUNED = ("linux-2.6.8", "linux-2.6.15", "linux-2.6.20")
@@ -29,8 +28,8 @@ def test_host_stacks_resolve_to_the_snapshot(host, snapshot):
 
 @pytest.mark.parametrize("host", hosts())
 def test_written_host_stack_resolves_to_itself(host):
-    once = resolve(TcpKeys(host=host))
-    assert resolve(TcpKeys(**once.written())) == once
+    once = resolve(READ_KEYS({"host": host}))
+    assert resolve(READ_KEYS(once.written())) == once
 
 
 @pytest.mark.parametrize("host", hosts())
@@ -57,7 +56,7 @@ def test_tuned_buffers_are_configurable_on_any_host():
         "overhead": None,
     }
     assert keys["send_tuning"]["start"] == 16384
-    assert not set(keys) & {*RECEIVE_TUNING, *SEND_TUNING}
+    assert not {"receive_start", "window_share", "send_start", "send_limit"} & set(keys)
     assert tcp_plan(host="linux-2.6.20", receive_limit="40 KB")["receive_tuning"]["start"] == 40_000
 
 

@@ -18,7 +18,6 @@ from ackclock.input.units import (
     show_time,
     size_bytes,
     time_ps,
-    uniform_ps,
 )
 
 
@@ -103,13 +102,6 @@ def test_invalid_quantity_has_found_and_allowed(read, text, part):
     with pytest.raises(InvalidValue) as refusal:
         read(text)
     assert part in str(refusal.value)
-
-
-def test_uniform_has_both_bounds_and_none_for_other_text():
-    assert uniform_ps("uniform(5 s, 10 s)") == (5 * 10**12, 10 * 10**12)
-    assert uniform_ps("5 s") is None
-    with pytest.raises(InvalidValue):
-        uniform_ps("uniform(5, 10 s)")
 
 
 @given(st.integers(-LARGEST, LARGEST))

@@ -13,7 +13,7 @@ import ackclock
 from ackclock.errors import InputError
 from ackclock.input import variant_groups
 from ackclock.input.catalogue import variants
-from ackclock.input.scenario.hosts import host_file
+from ackclock.input.scenario.hosts import READ_KEYS, resolve
 from ackclock.input.variant_groups import GROUPS, KERNEL_NAMES, expanded, kernel_variants, remarks
 
 PAPERS = Path(ackclock.__file__).parent / "papers"
@@ -109,7 +109,7 @@ def test_papers_group_has_the_variants_of_all_packaged_experiments() -> None:
             if key.rpartition(".")[2] == "variant":
                 used |= {value} if isinstance(value, str) else set(value)
             if key.rpartition(".")[2] == "host" and isinstance(value, str):
-                used.add(str(host_file(value).tcp.variant))
+                used.add(str(resolve(READ_KEYS({"host": value})).keys["variant"]))
     assert set(variant_groups.PAPERS) == used & set(variants())
 
 

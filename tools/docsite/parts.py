@@ -64,19 +64,10 @@ def kinds(where: str) -> str:
 
 @part
 def own_keys(where: str) -> str:
-    """The keys of a class of ackclock.input beside those of its base."""
-    module, _, name = where.partition(":")
-    model = getattr(importlib.import_module(f"ackclock.input.{module}"), name)
-    return _keys(model, set(model.__base__.model_fields))
+    """The keys of a table that Rust reads beside those of [tcp]."""
+    from ackclock.input.keys import rust_keys
 
-
-@part
-def flow_keys() -> str:
-    """The keys of a flow beside those of TCP."""
-    from ackclock.input.scenario.flow import Flow
-    from ackclock.input.scenario.tcp import TcpKeys
-
-    return _keys(Flow, set(TcpKeys.model_fields))
+    return _keys(where, {key.name for key in rust_keys("TcpKeys")})
 
 
 def _keys(model: Any, left_out: Container[str] = ()) -> str:
@@ -129,11 +120,11 @@ def catalogue(kind: Kind) -> str:
 def hosts() -> str:
     """Every key of [tcp] with its value in each host stack."""
     from ackclock.input import catalogue as engine
-    from ackclock.input.scenario.tcp import TcpKeys
+    from ackclock.input.keys import rust_keys
 
     files = {name: _host(name) for name in engine.hosts()}
     rows = []
-    for key in TcpKeys.model_fields:
+    for key in (row.name for row in rust_keys("TcpKeys")):
         values = [files[name].get(key, "") for name in files]
         if any(values):
             rows.append([f"`{key}`", *(f"`{value}`" if value else "" for value in values)])

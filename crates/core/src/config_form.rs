@@ -27,6 +27,16 @@ pub fn infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(nullable(from)?.unwrap_or(f64::INFINITY))
 }
 
+/// A number that is whole is one without a point.
+pub fn whole<S: Serializer>(number: &f64, into: S) -> Result<S::Ok, S::Error> {
+    if number.fract() == 0.0 && (0.0..1e15).contains(number) { (*number as u64).serialize(into) } else { number.serialize(into) }
+}
+
+/// As `whole`, with null for what `infinite` reads.
+pub fn whole_or_null<S: Serializer>(number: &f64, into: S) -> Result<S::Ok, S::Error> {
+    if number.is_finite() { whole(number, into) } else { into.serialize_none() }
+}
+
 /// A value for each direction, `{"down": .., "up": ..}`, in the order of `Direction::BOTH`:
 /// `#[serde(with = "per_direction")]`.
 pub mod per_direction {

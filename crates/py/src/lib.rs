@@ -146,6 +146,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("FailedError", py.get_type::<errors::FailedError>())?;
     module.add_class::<tables::CheckedTable>()?;
     tables::install_sources();
+    module.add_function(wrap_pyfunction!(tables::resolve_tcp, module)?)?;
     module.add_function(wrap_pyfunction!(tables::read_table, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table_schema, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table_kinds, module)?)?;

@@ -2,17 +2,21 @@
 
 use ackclock_core::Problem;
 use ackclock_core::units::Span;
+use ackclock_scenario::flow::Flow;
 use ackclock_scenario::invalid::{Code, Invalid, Read, Step};
 use ackclock_scenario::keys::{Attribute, Checked, Key, KeyDefault};
 use ackclock_scenario::registry;
 use ackclock_scenario::sources::{self, Sources};
+use ackclock_scenario::tcp::keys::{End, TcpEnds, TcpKeys};
+use ackclock_scenario::tcp::resolution::resolve;
 use ackclock_scenario::value::Value;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::any::Any;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::errors::refusal;
 
@@ -88,30 +92,6 @@ fn attribute_to_python<'py>(py: Python<'py>, attribute: Attribute, given: Option
     }
 }
 
-/// Recordings are read in Python, which keeps their times for plans.
-struct PythonSources;
-
-impl Sources for PythonSources {
-    fn recording_period(&self, path: &str) -> Read<Span> {
-        Python::attach(|py| -> PyResult<Span> {
-            let read = py.import("ackclock.input.link.trace")?.getattr("period_ps")?;
-            Ok(Span(read.call1((path,))?.extract()?))
-        })
-        .map_err(|error| {
-            Python::attach(|py| {
-                let error = error.value(py);
-                let text = |name| error.getattr(name).and_then(|text| text.extract()).unwrap_or_else(|_| error.to_string());
-                Invalid::new(text("found"), text("allowed"))
-            })
-        })
-    }
-}
-
-/// Reads recordings by the functions of this package.
-pub fn install_sources() {
-    sources::install(&PythonSources);
-}
-
 /// The arguments of `read_table`.
 type TableArguments<'py> = (&'static str, Bound<'py, PyAny>);
 
@@ -124,6 +104,81 @@ pub fn read_table(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyRes
         Ok(table) => Ok(CheckedTable { table, given }),
         Err(invalid) => Err(invalid_value(py, invalid)?),
     }
+}
+
+/// TCP of an end, `server` or `client`, or of both, by these tables: `TcpKeys`, `TcpEnds` or `Flow`,
+/// of which later ones override earlier ones. All keys of the host stack are resolved.
+#[pyfunction]
+#[pyo3(signature = (tables, end = None))]
+pub fn resolve_tcp(py: Python<'_>, tables: Vec<PyRef<'_, CheckedTable>>, end: Option<&str>) -> PyResult<CheckedTable> {
+    let end = match end {
+        Some("server") => Some(End::Server),
+        Some(_) => Some(End::Client),
+        None => None,
+    };
+    let keys = tables.iter().flat_map(|table| keys_at(&*table.table, end));
+    match resolve(keys) {
+        Ok(tcp) => Ok(CheckedTable { table: Arc::new(tcp), given: Value::Absent }),
+        Err(invalid) => Err(invalid_value(py, invalid)?),
+    }
+}
+
+/// The TCP keys of an end in a table that has some, weakest first.
+fn keys_at(table: &dyn Checked, end: Option<End>) -> Vec<&TcpKeys> {
+    let table: &dyn Any = table;
+    let ends = table.downcast_ref::<Flow>().map(|flow| &flow.tcp).or_else(|| table.downcast_ref::<TcpEnds>());
+    match ends {
+        Some(ends) => ends.at(end).collect(),
+        None => table.downcast_ref::<TcpKeys>().into_iter().collect(),
+    }
+}
+
+/// Host files, recordings and congestion controls, which Python reads.
+struct PythonSources;
+
+impl PythonSources {
+    /// The value of a function of ackclock; an exception other than InvalidValue is found in its
+    /// words.
+    fn call<T>(module: &str, function: &str, name: &str, take: impl Fn(&Bound<'_, PyAny>) -> PyResult<T>) -> Read<T> {
+        Python::attach(|py| {
+            let value = py.import(module).and_then(|module| module.getattr(function)?.call1((name,)));
+            value.and_then(|value| take(&value)).map_err(|error| {
+                let error = error.value(py);
+                let text = |key: &str| error.getattr(key).ok()?.extract::<String>().ok();
+                Invalid::new(
+                    text("found").unwrap_or_else(|| format!("\"{name}\", which fails ({error})")),
+                    text("allowed").unwrap_or_else(|| "what Python can load".into()),
+                )
+            })
+        })
+    }
+}
+
+impl Sources for PythonSources {
+    fn hosts(&self) -> Vec<String> {
+        static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+        let read = || {
+            Python::attach(|py| py.import("ackclock.input.catalogue")?.call_method0("host_names")?.extract()).unwrap_or_default()
+        };
+        NAMES.get_or_init(read).clone()
+    }
+
+    fn host(&self, name: &str) -> Read<Value> {
+        PythonSources::call("ackclock.input.catalogue", "host_file", name, from_python)
+    }
+
+    fn check_class(&self, name: &str) -> Read<()> {
+        PythonSources::call("ackclock.congestion_control", "find", name, |_| Ok(()))
+    }
+
+    fn recording_period(&self, path: &str) -> Read<Span> {
+        PythonSources::call("ackclock.input.link.trace", "period_ps", path, |ps| Ok(Span(ps.extract()?)))
+    }
+}
+
+/// Reads host files and recordings and finds classes by the functions of this package.
+pub fn install_sources() {
+    sources::install(&PythonSources);
 }
 
 /// The JSON Schema of a table as the value of a key, and the definitions of tables by name.

@@ -5,13 +5,15 @@
 //! check over several keys, `#[keys(plan = path)]` its configuration as a plan has it,
 //! `#[keys(prepare = path)]` a conversion of shorter forms before the keys are read,
 //! `#[keys(shorthand = path)]` the JSON Schema of those, `#[keys(derived = path)]` values beside the
-//! keys, `#[keys(written = path)]` a change of the written table, and `#[keys(given = path)]` what was
-//! given for a table that is no key.
+//! keys, `#[keys(written = path)]` a change of the written table, `#[keys(given = path)]` what was given
+//! for a table that is no key, `#[keys(absent = "..")]` what an absent key means where the key does not
+//! say it, and `#[keys(merge)]` a method `over`, which joins two tables of optional keys.
 //!
 //! Of a field: the doc comment is the text. `#[key(..)]` has `example`, `default`, `unit`, `absent`
 //! (what an absent key means, in words or as a number), and the bounds `min`, `max`, `above`, `below`
-//! with `allowed`, the words of the error message, or `beyond` those above `max`. A field with `kind`
-//! stands for the key `kind`. A field with `flatten` is a table whose keys stand in this one.
+//! with `allowed`, the words of the error message, or `beyond` those above `max`, and `needed`, those
+//! for a missing key. A field with `kind` stands for the key `kind`. A field with `flatten` is a table
+//! whose keys stand in this one; with `first` they are read before the others.
 //!
 //! Of an enum: each variant holds a table with a kind; `#[keys(default = "droptail")]` is the kind
 //! of a table without one; `prepare`, `shorthand` and `limits` are as of a struct.
@@ -76,18 +78,21 @@ struct KeyField<'a> {
     settings: Vec<(String, Expr)>,
 }
 
-const KEY_SETTINGS: [&str; 12] =
-    ["example", "default", "unit", "absent", "min", "max", "above", "below", "allowed", "beyond", "kind", "flatten"];
+const KEY_SETTINGS: [&str; 14] = [
+    "example", "default", "unit", "absent", "min", "max", "above", "below", "allowed", "beyond", "kind", "flatten", "first",
+    "needed",
+];
 
 impl<'a> KeyField<'a> {
     fn new(field: &'a Field) -> Result<KeyField<'a>> {
         let ident = field.ident.as_ref().ok_or_else(|| Error::new(field.span(), "a key needs a name"))?;
         let text = text_of(&field.attrs);
-        if !text.ends_with('.') {
+        let name = ident.to_string().trim_start_matches("r#").to_owned();
+        let key = KeyField { field, name, text, settings: settings(&field.attrs, "key", &KEY_SETTINGS)? };
+        if !key.text.ends_with('.') && !key.has("flatten") {
             return Err(Error::new(field.span(), "the doc comment of a key is its text: one or more sentences"));
         }
-        let name = ident.to_string().trim_start_matches("r#").to_owned();
-        Ok(KeyField { field, name, text, settings: settings(&field.attrs, "key", &KEY_SETTINGS)? })
+        Ok(key)
     }
 
     fn has(&self, name: &str) -> bool {
@@ -116,9 +121,11 @@ impl<'a> KeyField<'a> {
         optional(setting(&self.settings, "default").map(value_of))
     }
 
-    fn description(&self) -> TokenStream {
+    /// `of_table`: what an absent key means where this one does not say it.
+    fn description(&self, of_table: Option<&Expr>) -> TokenStream {
         let (text, unit) = (&self.text, optional(setting(&self.settings, "unit")));
-        let (words, shown) = match setting(&self.settings, "absent") {
+        let absent = setting(&self.settings, "absent").or(of_table.filter(|_| !self.has("default")));
+        let (words, shown) = match absent {
             Some(absent) if !matches!(literal(absent), Some(Lit::Str(_))) => (None, optional(Some(value_of(absent)))),
             absent => (absent, self.default()),
         };
@@ -156,7 +163,7 @@ fn toml_text(value: &Expr) -> String {
 fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     let Fields::Named(named) = fields else { return Err(Error::new(input.span(), "a table has named keys")) };
     let all: Vec<KeyField> = named.named.iter().map(KeyField::new).collect::<Result<_>>()?;
-    let known = ["kind", "check", "plan", "prepare", "shorthand", "limits", "derived", "written", "given"];
+    let known = ["kind", "check", "plan", "prepare", "shorthand", "limits", "derived", "written", "given", "absent", "merge"];
     let of_table = settings(&input.attrs, "keys", &known)?;
     let (ident, title) = (&input.ident, LitStr::new(&input.ident.to_string(), input.ident.span()));
     let description = text_of(&input.attrs);
@@ -176,7 +183,8 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
         if key.has("flatten") {
             keys.push(quote!(keys.extend(<#kind_type as ::ackclock_scenario::keys::KeySet>::keys())));
             required.push(quote!(<#kind_type as ::ackclock_scenario::keys::KeySet>::require(entries, names)?;));
-            reads.push(quote!(#field: <#kind_type as ::ackclock_scenario::keys::KeySet>::read_keys(entries)?));
+            let place = if key.has("first") { 0 } else { reads.len() };
+            reads.insert(place, quote!(#field: <#kind_type as ::ackclock_scenario::keys::KeySet>::read_keys(entries)?));
             writes.push(quote!(written.extend(::ackclock_scenario::keys::KeySet::write_keys(&self.#field, given))));
             inner_attributes.push(quote!(.or_else(|| ::ackclock_scenario::keys::KeySet::key_attribute(&self.#field, key))));
             continue;
@@ -191,12 +199,13 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
             attributes.push(quote!(#name => Some(::ackclock_scenario::keys::Attribute::Value(#kind.into()))));
             continue;
         }
-        let (bounds, notes, default) = (key.bounds()?, key.description(), key.default());
+        let (bounds, notes, default) = (key.bounds()?, key.description(setting(&of_table, "absent")), key.default());
         keys.push(quote!(keys.push(::ackclock_scenario::keys::Key::of::<#kind_type>(#name, #bounds, #notes))));
         if setting(&key.settings, "default").is_none() {
+            let needed = optional(setting(&key.settings, "needed"));
             required.push(quote! {
                 if !<#kind_type as ::ackclock_scenario::keys::KeyValue>::OPTIONAL {
-                    ::ackclock_scenario::keys::require(entries, #name, names)?;
+                    ::ackclock_scenario::keys::require(entries, #name, names, #needed)?;
                 }
             });
         }
@@ -230,7 +239,20 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
         }
     });
     let change_written = setting(&of_table, "written").map(|path| quote!(let written = #path(self, written);));
+    let merge = setting(&of_table, "merge").map(|_| {
+        let fields = all.iter().map(|key| &key.field.ident);
+        quote! {
+            impl #ident {
+                /// The keys of this table, and where it has none those of a weaker one.
+                pub fn over(&self, weaker: &Self) -> Self {
+                    #ident { #(#fields: Clone::clone(&self.#fields).or_else(|| Clone::clone(&weaker.#fields))),* }
+                }
+            }
+        }
+    });
     Ok(quote! {
+        #merge
+
         impl ::ackclock_scenario::keys::KeyValue for #ident {
             fn read(
                 value: &::ackclock_scenario::value::Value,

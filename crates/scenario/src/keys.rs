@@ -3,6 +3,7 @@
 use crate::invalid::{Code, Invalid, MAX_NAMES, Read, Step, choices};
 use crate::schema::{self, Definitions};
 use crate::value::Value;
+use std::any::Any;
 use std::sync::Arc;
 
 /// A value of a key: it reads, writes, and says its unit, its limits and its form.
@@ -87,7 +88,7 @@ pub enum Attribute {
 }
 
 /// A table that was read, whatever its kind.
-pub trait Checked: std::fmt::Debug + Send + Sync {
+pub trait Checked: Any + std::fmt::Debug + Send + Sync {
     /// The name of its struct.
     fn table(&self) -> &'static str;
     /// The value of a key.
@@ -248,13 +249,14 @@ pub fn entries<'a>(value: &'a Value, names: &[&str]) -> Read<&'a [(String, Value
     }
 }
 
-/// An error if a key is missing.
-pub fn require(entries: &[(String, Value)], name: &str, names: &[&str]) -> Read<()> {
+/// An error if a key is missing; `needed`: its words in place of the usual ones.
+pub fn require(entries: &[(String, Value)], name: &str, names: &[&str], needed: Option<&str>) -> Read<()> {
     if entries.iter().any(|(key, _)| key == name) {
         return Ok(());
     }
     let keys = if names.len() <= MAX_NAMES { format!("; keys: {}", names.join(", ")) } else { String::new() };
-    let missing = Invalid::new(format!("no \"{name}\""), format!("the key \"{name}\" is required here{keys}"));
+    let needed = needed.map_or_else(|| format!("the key \"{name}\" is required here{keys}"), str::to_owned);
+    let missing = Invalid::new(format!("no \"{name}\""), needed);
     Err(missing.with_code(Code::MissingKey))
 }
 

@@ -26,6 +26,7 @@ pub mod registry;
 pub mod schema;
 pub mod similar;
 pub mod sources;
+pub mod tcp;
 pub mod units;
 pub mod value;
 pub mod values;

@@ -1,6 +1,7 @@
 //! The tables by name: how Python asks for them.
 
 use crate::flow::workload::{Bulk, ConstantRate, Live, OnOff, Probe, Transfer, Web, Workload};
+use crate::flow::{Flow, Repeat};
 use crate::invalid::Read;
 use crate::keys::{Attribute, Bounds, Checked, Key, KeySet, KeyValue};
 use crate::link::acks::{Acks, Filter, Reconstruction};
@@ -23,6 +24,9 @@ use crate::link::wimax::{Arq, Harq, Wimax};
 use crate::link::wimax_station::{Amc, Cap, Connection, Service, Station};
 use crate::link::wlan::{Aggregate, Wlan};
 use crate::schema::Definitions;
+use crate::tcp::acks::{AckControl, DelayedAck, SackCompression};
+use crate::tcp::bursts::{ProcessingJitter, Tso};
+use crate::tcp::keys::{TcpEnds, TcpKeys};
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -77,6 +81,7 @@ tables! {
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
         Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, Atm, Pep,
         Bulk, Transfer, Web, ConstantRate, OnOff, Probe, Live,
+        TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Repeat,
 }
 
 fn checked<T: KeyValue>(value: &Value) -> Read<Arc<dyn Checked>> {

@@ -95,7 +95,8 @@ impl Quantity {
         }
     }
 
-    fn allowed(self) -> &'static str {
+    /// The form, in the words of the error message.
+    pub fn allowed(self) -> &'static str {
         match self {
             Quantity::Time => "a time with a unit, such as \"45 ms\"",
             Quantity::Rate => "a rate with a unit, such as \"10 Mb/s\"",

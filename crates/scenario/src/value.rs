@@ -70,6 +70,14 @@ impl Value {
     }
 }
 
+/// A table, such as `table!("segments" => 2, "timer" => "40 ms")`.
+#[macro_export]
+macro_rules! table {
+    ($($key:literal => $value:expr),+ $(,)?) => {
+        $crate::value::Value::table([$(($key, $crate::value::Value::from($value))),+])
+    };
+}
+
 impl From<&str> for Value {
     fn from(text: &str) -> Value {
         Value::Text(text.into())

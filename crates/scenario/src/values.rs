@@ -406,6 +406,28 @@ impl KeyValue for bool {
     }
 }
 
+impl KeyValue for String {
+    fn read(value: &Value, _: &Bounds) -> Read<String> {
+        if let Value::Text(text) = value { Ok(text.clone()) } else { Err(Invalid::value(value, "text in quotes")) }
+    }
+
+    fn write(&self, _: Option<&Value>) -> Value {
+        self.as_str().into()
+    }
+
+    fn unit() -> &'static str {
+        "text"
+    }
+
+    fn limits(_: &Bounds) -> String {
+        String::new()
+    }
+
+    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
+        Value::table([("type", "string".into())])
+    }
+}
+
 /// One of a few words, `words` with their values.
 pub fn read_word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
     if let Value::Text(text) = value

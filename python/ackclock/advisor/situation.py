@@ -19,10 +19,9 @@ from ackclock.input.document import read_document
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, with_keys
 from ackclock.input.objects import Link
 from ackclock.input.scenario.draft import Draft, absolute_traces, draft_of, find_link, read_draft
-from ackclock.input.scenario.hosts import DEFAULT_HOST
+from ackclock.input.scenario.hosts import DEFAULT_HOST, tcp_keys
 from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.scenario.tcp import TcpEnds
 from ackclock.simulation.harm import Place
 from ackclock.simulation.loads import LOADS
 from ackclock.simulation.sparse_flow import sparse_every_s, sparse_tables
@@ -94,7 +93,8 @@ class Situation:
     def direction(self) -> str:
         """The direction of the data of the first own flow."""
         scenario = self.base
-        return next(f.direction for n, f in zip(scenario.flow_names(), scenario.flow, strict=True) if n == self.own[0])
+        flows = zip(scenario.flow_names(), scenario.flow, strict=True)
+        return str(next(flow.direction for name, flow in flows if name == self.own[0]))
 
     @property
     def directions(self) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ class Situation:
         """The TCP keys of the first own flow as written, its own and those of all flows."""
         names = self.base.flow_names()
         own: Mapping[str, Any] = next(f for n, f in zip(names, self.data["flow"], strict=True) if n == self.own[0])
-        kept = {key: value for key, value in own.items() if key == "over" or key in TcpEnds.model_fields}
+        kept = {key: value for key, value in own.items() if key == "over" or key in tcp_keys()}
         of_all: Mapping[str, Any] = self.data.get("tcp", {})
         ends = {end: {**of_all.get(end, {}), **kept.get(end, {})} for end in ("server", "client")}
         return {**of_all, **kept, **{end: keys for end, keys in ends.items() if keys}}

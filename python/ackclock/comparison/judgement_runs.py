@@ -24,7 +24,7 @@ from ackclock.comparison.prices import BesideRuns, jain_by_seed, of_beside, pric
 from ackclock.comparison.ranking import Ranked
 from ackclock.comparison.result import Prices
 from ackclock.input.scenario.draft import Draft
-from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
+from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.input.scenario.model import Scenario
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
@@ -101,7 +101,7 @@ class JudgementRuns:
     @cached_property
     def usual(self) -> str:
         """The host's own variant."""
-        return host_file(self.arguments.host or DEFAULT_HOST).tcp.variant or ""
+        return str(resolve(READ_KEYS({"host": self.arguments.host or DEFAULT_HOST})).keys["variant"])
 
     @cached_property
     def bound(self) -> HarmBound:

@@ -26,7 +26,7 @@ from ackclock.congestion_control import with_names
 from ackclock.input import variant_groups
 from ackclock.input.objects import Hop, Link, plain, time_text
 from ackclock.input.scenario import draft_of
-from ackclock.input.scenario.hosts import DEFAULT_HOST, host_file
+from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.input.scenario.link_draws import IN_RUN, LinkDraws
 from ackclock.input.scenario.resolution import resolved
 from ackclock.simulation import run_files
@@ -120,7 +120,7 @@ def compare(arguments: CompareArguments) -> Comparison:
         ranked = ranking(
             metrics,
             arguments.rank_by,
-            usual=host_file(arguments.host or DEFAULT_HOST).tcp.variant or "",
+            usual=resolve(READ_KEYS({"host": arguments.host or DEFAULT_HOST})).keys["variant"],
             limits=_limits(data, dict(zip(choices, plans, strict=True))),
         )
         ranked = with_settings(ranked, host_buffers, arguments.rank_by)

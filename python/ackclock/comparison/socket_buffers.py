@@ -14,8 +14,7 @@ from ackclock.comparison.ranking import Ranked
 from ackclock.errors import InputError, InvalidValue, format_value
 from ackclock.format import rate, share_text
 from ackclock.input.link.hop import Hop
-from ackclock.input.scenario.hosts import resolve
-from ackclock.input.scenario.tcp import TcpKeys
+from ackclock.input.scenario.hosts import READ_KEYS, resolve
 from ackclock.input.units import show_size, size_bytes
 from ackclock.limits import sentence
 from ackclock.simulation.limits import decide
@@ -54,7 +53,7 @@ class HostBuffers:
     @classmethod
     def of(cls, host: str) -> HostBuffers:
         """Those of a host stack by name."""
-        tcp = resolve(TcpKeys.model_validate({"host": host}))
+        tcp = resolve(READ_KEYS({"host": host}))
         return cls(host, dict(tcp.keys))
 
     def tuned(self, end: str) -> bool:

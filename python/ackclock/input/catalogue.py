@@ -7,7 +7,7 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import Catalogue, Entry
@@ -61,10 +61,21 @@ def linux_rules() -> tuple[str, ...]:
 
 
 @cache
+def host_names() -> list[str]:
+    """The names of the host stacks, sorted."""
+    return sorted(path.stem for path in HOSTS.glob("*.toml"))
+
+
+def host_file(name: str) -> dict[str, Any]:
+    """The tables of a host stack's file."""
+    return tomllib.loads((HOSTS / f"{name}.toml").read_text("utf-8"))
+
+
+@cache
 def hosts() -> dict[str, str]:
     """Host stacks, name -> title and source, one for each file in hosts/."""
     listed = {}
-    for path in sorted(HOSTS.glob("*.toml")):
-        host = tomllib.loads(path.read_text(encoding="utf-8"))
-        listed[path.stem] = f"{host.get('title', '')}. Source: {host.get('source', '')}"
+    for name in host_names():
+        host = host_file(name)
+        listed[name] = f"{host.get('title', '')}. Source: {host.get('source', '')}"
     return listed

@@ -17,7 +17,6 @@ from ackclock.input.checked_table import ReadBy
 from ackclock.input.form import Form, FormValidator
 from ackclock.input.keys import Key, field_type, key
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.scenario.tcp import NamesValidator, TcpKeys
 from ackclock.input.schema import KindValidator, Table
 
 Schema = dict[str, Any]
@@ -142,8 +141,7 @@ class _Tables:
                 return self._of_kinds(note)
             if isinstance(note, ReadBy):
                 return self._of_rust(note)
-            found = note.form() if isinstance(note, NamesValidator) else note
-            found = found.form if isinstance(found, FormValidator) else found
+            found = note.form if isinstance(note, FormValidator) else note
             if isinstance(found, Form):
                 return dict(found.schema)
         return self._of_type(kind)
@@ -165,8 +163,6 @@ class _Tables:
 
         schema, definitions = _native.table_schema(by.table)
         self.defs |= definitions
-        if "Pep" in definitions:
-            self.reference(TcpKeys)
         return schema
 
     def _of_type(self, kind: Any) -> Schema:

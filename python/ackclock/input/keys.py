@@ -106,7 +106,7 @@ def key(table: type[Table], name: str) -> Key:
         table=table.__name__,
         name=name,
         unit=given.get("unit") or (_unit(field) if field else ""),
-        default=given.get("default") or (_default(table, field) if field else ""),
+        default=given.get("default") or (_default(field) if field else ""),
         limits=_limits(field) if field else "",
         text=given["text"],
         example=given["example"],
@@ -159,13 +159,11 @@ def _unit(field: FieldInfo) -> str:
     return "choice" if '"' in messages or ":" in messages else "number"
 
 
-def _default(table: type[Table], field: FieldInfo) -> str:
-    from ackclock.input.scenario.tcp import TcpKeys
-
+def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     if field.default is None:
-        return "the host's" if issubclass(table, TcpKeys) else "none"
+        return "none"
     shown = TypeAdapter(field_type(field)).dump_python(field.default)
     return toml(shown)
 

@@ -48,7 +48,6 @@ RATES: dict[str, Fraction] = {f"{unit}/s": 8 * factor for unit, factor in SIZES.
 
 # The exponent has at most 2 digits: the exact value of 1e999999999 would use all memory.
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,2})?)\s*(\S*)\s*", re.ASCII)
-_UNIFORM = re.compile(r"\s*uniform\s*\(([^,()]*),([^,()]*)\)\s*")
 
 
 def time_ps(text: object) -> int:
@@ -79,14 +78,6 @@ def size_bytes(text: object) -> int:
     if size < 0:
         raise InvalidValue(format_value(text), "a size of zero or more")
     return size
-
-
-def uniform_ps(text: object) -> tuple[int, int] | None:
-    """`uniform(5 s, 10 s)` as (low, high) in picoseconds; None when the text is not of that
-    form.
-    """
-    match = _UNIFORM.fullmatch(text) if isinstance(text, str) else None
-    return (time_ps(match[1]), time_ps(match[2])) if match else None
 
 
 def _whole(text: object, units: dict[str, Fraction], allowed: str, counted_in: str) -> int:

@@ -17,9 +17,8 @@ from ackclock.input import catalogue
 from ackclock.input.document import read_document
 from ackclock.input.link.catalog import PACKAGED
 from ackclock.input.scenario.draft import absolute_traces, draft_of
-from ackclock.input.scenario.hosts import DEFAULT_HOST, resolve
+from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.input.scenario.model import PHASE_START_PS, Scenario
-from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.units import show_time
 from ackclock.input.variant_groups import LINUX
 from ackclock.lab.controls import LARGEST_EXACT, all_json, expanded, planned
@@ -126,7 +125,7 @@ def _variants() -> list[dict[str, Any]]:
             "summary": entry["summary"],
             "source": entry["source"],
             "common": entry["name"] in LINUX,
-            "tcp": resolve(TcpKeys.model_validate({"variant": entry["name"]})).plan(),
+            "tcp": resolve(READ_KEYS({"variant": entry["name"]})).plan(),
         }
         for entry in catalogue.entries("variants")
     ]
@@ -136,7 +135,7 @@ def _ack_policies() -> list[dict[str, Any]]:
     base = resolve().plan()
     found = []
     for name, keys in ACK_POLICIES.items():
-        plan = resolve(TcpKeys.model_validate(keys)).plan()
+        plan = resolve(READ_KEYS(keys)).plan()
         found.append(
             {
                 "name": name,

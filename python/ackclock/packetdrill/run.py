@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import ValidationError
-
 from ackclock import _native, congestion_control
-from ackclock.errors import InputError, RunFailed
-from ackclock.input.scenario.hosts import DEFAULT_HOST, resolve
-from ackclock.input.scenario.tcp import TcpKeys
-from ackclock.input.schema import first_invalid
+from ackclock.errors import InputError, InvalidValue, RunFailed
+from ackclock.input.checked_table import CheckedTable
+from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.packetdrill.stack_settings import stack_settings
 
 Verdict = Literal["passes", "fails", "unsupported", "unreadable"]
@@ -178,13 +175,12 @@ def run_scripts(
             yield ScriptResult(script, "unreadable", line=error.line, why=why)
 
 
-def _keys(table: Mapping[str, Any]) -> TcpKeys:
+def _keys(table: Mapping[str, Any]) -> CheckedTable:
     """A [tcp] table, checked."""
     try:
-        return TcpKeys.model_validate(table)
-    except ValidationError as error:
-        loc, invalid = first_invalid(error)
-        raise InputError(invalid.found, invalid.allowed, key=".".join(map(str, ("tcp", *loc)))) from None
+        return READ_KEYS(dict(table))
+    except InvalidValue as invalid:
+        raise InputError(invalid.found, invalid.allowed, key=".".join(map(str, ("tcp", *invalid.key)))) from None
 
 
 def _text(path: Path) -> str:

@@ -14,7 +14,7 @@ from ackclock import congestion_control
 from ackclock.errors import InputError
 from ackclock.input.link.hop import hop_plan
 from ackclock.input.link.trace import Recording
-from ackclock.input.scenario.flow import BACK, Flow
+from ackclock.input.scenario.flow import BACK, Flow, instance_names
 from ackclock.input.scenario.hosts import Tcp
 from ackclock.input.scenario.model import ENDS, Scenario, measured_ps
 from ackclock.simulation.split_tcp import split
@@ -175,7 +175,7 @@ def _flows(scenario: Scenario) -> tuple[list[dict[str, Any]], list[dict[str, Any
             **_tcp_of_ends(scenario, flow),
         }
         low, high = scenario.start_ps(flow)
-        for index, name in enumerate(flow.instance_names(base)):
+        for index, name in enumerate(instance_names(flow, base)):
             later, place = divmod(index, flow.count)
             shift = later * (flow.repeat.every if flow.repeat else 0)
             single = {

@@ -8,11 +8,11 @@ use crate::config_check::{Checked, check_span, ensure};
 use crate::packet::Kind;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A log-normal time by two of its quantiles, cut off at the quantile 0.999.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessingJitter {
     #[serde(rename = "p50_ps")]

@@ -4,10 +4,10 @@
 use super::config::DelayedAck;
 use crate::packet::{Flags, RareOption, Segment};
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Configuration of ACK congestion control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AckCongestionControlConfig {
     /// Maximum delayed-ACK factor (the authors' scripts: 25).

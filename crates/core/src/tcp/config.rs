@@ -11,25 +11,25 @@ use super::metrics_cache::MetricsCache;
 use super::recovery::RecoveryKind;
 use super::sack_compression::SackCompression;
 use super::tso::TsoAutosize;
-use crate::config_form::{infinite, nullable, unlimited};
+use crate::config_form::{infinite, is_default, nullable, or_null, unlimited, whole, whole_or_null};
 use crate::host::ProcessingJitter;
 use crate::units::Span;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The configuration of one TCP endpoint, with the keys of a plan (docs/inside/plan.md). Windows
 /// are in segments, sizes in bytes. A plan may leave out a field with `default`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpConfig {
     /// The congestion control.
     pub variant: Variant,
     /// A congestion control in Python, in place of `variant`.
-    #[serde(default, rename = "user_variant")]
+    #[serde(default, rename = "user_variant", skip_serializing_if = "Option::is_none")]
     pub user: Option<UserVariant>,
     /// Slow start, for variants without one of their own.
     pub slow_start: SlowStart,
     /// Minimum growth per RTT before `cubic`'s first loss, as a share of cwnd: 0 in RFC 9438.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub first_climb: f64,
     /// Loss detection and recovery.
     pub recovery: RecoveryKind,
@@ -38,21 +38,21 @@ pub struct TcpConfig {
     /// IP and TCP header without options.
     pub header: u32,
     /// Maximum of bytes sent and not acknowledged; `u64::MAX`: no limit.
-    #[serde(deserialize_with = "unlimited")]
+    #[serde(deserialize_with = "unlimited", serialize_with = "or_null")]
     pub send_buffer: u64,
     /// Maximum of the advertised window.
     pub receive_buffer: u32,
     /// None: the buffer has a fixed size.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_tuning: Option<SendTuning>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_tuning: Option<ReceiveTuning>,
     pub window_rule: WindowRule,
     /// None: every segment is acknowledged.
     #[serde(deserialize_with = "nullable")]
     pub delayed_ack: Option<DelayedAck>,
     /// ACK congestion control, in place of `delayed_ack`; needs timestamps and `ecn`.
-    #[serde(default, rename = "ack_congestion_control")]
+    #[serde(default, rename = "ack_congestion_control", skip_serializing_if = "Option::is_none")]
     pub ack_control: Option<AckCongestionControlConfig>,
     /// A thinned ACK that represents dupthresh duplicates triggers a fast retransmit; used with ACK
     /// congestion control.
@@ -60,10 +60,10 @@ pub struct TcpConfig {
     pub dupack_marking: bool,
     /// Maximum of segments sent back to back; the next follow a part of an RTT later (`asymmetry`,
     /// sender adaptation). 1 paces at cwnd/srtt.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_burst: Option<u32>,
     /// A sender that paces by cwnd/srtt takes the srtt of a clock with this tick; zero: the RTO's.
-    #[serde(default, rename = "pacing_tick_ps")]
+    #[serde(default, rename = "pacing_tick_ps", skip_serializing_if = "is_default")]
     pub pacing_tick: Span,
     /// Segments acknowledged one by one at the start, and after a duplicate segment.
     #[serde(default)]
@@ -77,21 +77,22 @@ pub struct TcpConfig {
     pub sack_compression: Option<SackCompression>,
     /// Segments that arrive within this time from the first reach TCP together and are one ACK
     /// decision. None: each by itself.
-    #[serde(default, rename = "gro_ps")]
+    #[serde(default, rename = "gro_ps", skip_serializing_if = "Option::is_none")]
     pub gro: Option<Span>,
     /// The time from a packet's arrival until TCP processes it. None: at once.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processing_jitter: Option<ProcessingJitter>,
     /// In segments.
+    #[serde(serialize_with = "whole")]
     pub initial_window: f64,
     /// In segments; infinity: slow start runs to the first loss.
-    #[serde(deserialize_with = "infinite")]
+    #[serde(deserialize_with = "infinite", serialize_with = "whole_or_null")]
     pub initial_ssthresh: f64,
     #[serde(rename = "rto_initial_ps")]
     pub rto_initial: Span,
     /// Retransmissions of a SYN before their interval doubles (tcp_syn_linear_timeouts of
     /// ip-sysctl.rst).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub syn_linear_timeouts: u32,
     #[serde(rename = "rto_min_ps")]
     pub rto_min: Span,
@@ -133,7 +134,7 @@ pub struct TcpConfig {
     /// cwnd counts as full for the window of data in which it was, and slow start continues up to
     /// twice the segments outstanding although nothing fills cwnd: Linux since 3.16
     /// (`tcp_is_cwnd_limited()`). Otherwise cwnd grows only while it is full.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub app_limited_growth: bool,
     /// Vegas's fine-grained retransmission (Brakmo and Peterson 1995, section 3.1).
     #[serde(default)]
@@ -147,12 +148,12 @@ pub struct TcpConfig {
     pub syn_option_bytes: u32,
     pub window_scaling: bool,
     pub ecn: EcnMode,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub ecn_packets: EcnPackets,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub accecn_option: AccEcnOption,
     /// Share of the window that a mark leaves, for variants that RFC 8511 (ABE) changes.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_beta: Option<f64>,
     /// Pace the window over the RTT, for variants that do not pace themselves.
     pub pacing: bool,
@@ -164,11 +165,11 @@ pub struct TcpConfig {
     #[serde(default = "tso_win_divisor")]
     pub tso_win_divisor: u32,
     /// Which segments carry PSH.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub push: Push,
     /// TCP small queues: limit of the bytes in the host's queue, computed like a TSO burst; None:
     /// no limit.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tsq: Option<TsoAutosize>,
     /// Maximum growth per ACK, in segments; 0 counts ACKs (before RFC 3465).
     pub byte_counting: u32,
@@ -187,7 +188,7 @@ pub struct TcpConfig {
 }
 
 /// Delayed ACKs (RFC 1122, section 4.2.3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayedAck {
     /// At least one ACK per this many full segments.
@@ -196,12 +197,12 @@ pub struct DelayedAck {
     #[serde(rename = "timer_ps")]
     pub timer: Span,
     /// Maximum of ACKs per RTT for in-order data (TACK); `timer` limits the delay.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_rtt: Option<f64>,
     /// An ACK at once when the application has read all data and a segment carried PSH, outside
     /// ping-pong mode: Linux (`tcp_cleanup_rbuf()`; for full segments since 6.6, "fix delayed ACKs
     /// for MSS boundary condition").
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub push: bool,
 }
 
@@ -213,7 +214,7 @@ impl DelayedAck {
 }
 
 /// Which segments of data carry PSH (RFC 9293, section 3.9.1.2, leaves the choice to the sender).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Push {
     /// Every segment.
@@ -240,7 +241,7 @@ pub struct RtoConfig {
 }
 
 /// What restarts the retransmission timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RtoRestart {
     /// ACKs of new data (RFC 6298, 5.3).
@@ -269,7 +270,7 @@ impl RtoRestart {
 
 /// `Timeout`: the minimum applies to the RTO (RFC 6298). `Variance`: it applies to the variance
 /// term, so the RTO is at least SRTT + minimum (Linux).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RtoFloor {
     Timeout,
@@ -277,7 +278,7 @@ pub enum RtoFloor {
 }
 
 /// NewReno's cwnd at the end of a recovery (RFC 6582, section 3.2, step 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewRenoExit {
     /// Option 1: min(ssthresh, flight + 1), without a burst.
@@ -287,7 +288,7 @@ pub enum NewRenoExit {
 }
 
 /// The form of F-RTO (RFC 5682).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FrtoKind {
     #[default]
@@ -299,7 +300,7 @@ pub enum FrtoKind {
 }
 
 /// cwnd after an idle period longer than the RTO.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdleRestart {
     /// Unchanged.
@@ -312,7 +313,7 @@ pub enum IdleRestart {
 }
 
 /// cwnd while the application does not fill it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WindowValidation {
     /// Unchanged.
@@ -325,7 +326,7 @@ pub enum WindowValidation {
 }
 
 /// What the advertised window limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowRule {
     /// Sequence space above snd.una, out-of-order data included (RFC 9293): a loss soon stalls the

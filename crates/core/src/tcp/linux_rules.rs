@@ -1,7 +1,7 @@
 //! Where Linux differs from the RFCs. Each rule is a switch of a host stack, so that a host may have
 //! the kernel's answers ACK by ACK (`linux-6`), the RFC's, or some of them.
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 macro_rules! linux_rules {
     ($($rule:ident => $name:literal, $summary:literal, $function:literal;)*) => {
@@ -89,6 +89,18 @@ impl LinuxRules {
 impl FromIterator<LinuxRule> for LinuxRules {
     fn from_iter<I: IntoIterator<Item = LinuxRule>>(rules: I) -> LinuxRules {
         LinuxRules(rules.into_iter().fold(0, |bits, rule| bits | 1 << rule as u8))
+    }
+}
+
+/// What `deserialize` reads: a name for each rule, unless the host follows all or none.
+impl Serialize for LinuxRules {
+    fn serialize<S: Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        let rules = LinuxRule::ALL.iter().filter(|rule| self.has(**rule));
+        match rules.clone().count() {
+            0 => into.serialize_bool(false),
+            count if count == LinuxRule::ALL.len() => into.serialize_bool(true),
+            _ => into.collect_seq(rules.map(|rule| rule.name())),
+        }
     }
 }
 

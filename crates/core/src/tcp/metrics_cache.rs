@@ -5,11 +5,11 @@
 use super::cc::CongestionWindow;
 use super::rtt::RttEstimator;
 use crate::units::Span;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Which cached metrics a new connection uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MetricsCache {
     #[default]

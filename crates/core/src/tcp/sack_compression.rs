@@ -3,9 +3,9 @@
 //! `tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`).
 
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SackCompression {
     /// Maximum of ACKs that one ACK replaces.

@@ -3,11 +3,11 @@
 //! follows the pacing rate: large enough to spare the host work, small enough for smooth sending.
 
 use crate::units::Span;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Linux builds bursts with and without offloading; without it they are split in software before
 /// the interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TsoAutosize {
     /// Minimum of segments (`tcp_min_tso_segs`).

@@ -4,6 +4,7 @@
 use crate::invalid::Read;
 use crate::keys::{Attribute, Bounds, KeyValue};
 use crate::schema::Definitions;
+use crate::tcp::keys::TcpKeys;
 use crate::value::Value;
 use crate::values::Bytes;
 use crate::{Keys, word_enum};
@@ -41,9 +42,9 @@ impl Pep {
     }
 }
 
-/// A table of TCP keys, which its reader in Python checks (ackclock.input.link.hop).
+/// The keys of [tcp] for a proxy's ends; without any those of the flow.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TcpTable(Value);
+pub struct TcpTable(Option<TcpKeys>);
 
 impl TcpTable {
     fn example() -> Value {
@@ -54,16 +55,17 @@ impl TcpTable {
 impl KeyValue for TcpTable {
     const OPTIONAL: bool = true;
 
-    fn read(value: &Value, _: &Bounds) -> Read<TcpTable> {
-        Ok(TcpTable(value.clone()))
+    fn read(value: &Value, bounds: &Bounds) -> Read<TcpTable> {
+        let keys = TcpKeys::read(value, bounds)?;
+        Ok(TcpTable((keys != TcpKeys::default()).then_some(keys)))
     }
 
-    fn write(&self, _: Option<&Value>) -> Value {
-        self.0.clone()
+    fn write(&self, given: Option<&Value>) -> Value {
+        self.0.write(given)
     }
 
     fn attribute(&self) -> Attribute {
-        Attribute::Value(self.0.clone())
+        KeyValue::attribute(&self.0)
     }
 
     fn unit() -> &'static str {
@@ -74,12 +76,11 @@ impl KeyValue for TcpTable {
         String::new()
     }
 
-    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
-        let reference = Value::table([("$ref", "#/$defs/TcpKeys".into())]);
-        Value::table([("allOf", vec![reference].into())])
+    fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
+        TcpKeys::schema(bounds, definitions)
     }
 
     fn absent() -> Option<TcpTable> {
-        Some(TcpTable(Value::Absent))
+        Some(TcpTable(None))
     }
 }

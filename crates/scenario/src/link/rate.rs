@@ -49,7 +49,7 @@ impl KeyValue for RecordingPath {
     fn read(value: &Value, _: &Bounds) -> Read<RecordingPath> {
         match value {
             Value::Text(path) if !path.is_empty() => {
-                Ok(RecordingPath { path: path.clone(), period: Time(sources::recording_period(path)?) })
+                Ok(RecordingPath { path: path.clone(), period: Time(sources::sources().recording_period(path)?) })
             }
             _ => Err(Invalid::value(value, PATH)),
         }

@@ -3,45 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
-
-from pydantic import ValidationError
 
 from ackclock import _native
 from ackclock.input.checked_table import CheckedTable, ReadBy
 from ackclock.input.link.trace import read_recording
-from ackclock.input.schema import first_invalid
 
 DIRECTIONS = ("down", "up")
 PER_DIRECTION = tuple(name for name, *_ in _native.table_keys("Direction"))
 """The keys of a hop that may have a value for each direction."""
 
 
-@dataclass(frozen=True)
-class ReadHop(ReadBy):
-    """The check of a hop. The TCP keys of its proxy are checked here."""
-
-    table: str = "Hop"
-
-    def __call__(self, value: Any) -> CheckedTable:
-        from ackclock.input.scenario.tcp import TcpKeys
-
-        hop = super().__call__(value)
-        if hop.pep is None or "tcp" not in value["pep"]:
-            return hop
-        try:
-            keys = TcpKeys.model_validate(value["pep"]["tcp"])
-        except ValidationError as error:
-            loc, invalid = first_invalid(error)
-            invalid.key = ("pep", "tcp", *loc)
-            raise invalid from None
-        own = TcpKeys.model_construct(None, **keys.explicit_keys()).model_dump(exclude_none=True)
-        return super().__call__({**value, "pep": {**value["pep"], "tcp": own or None}})
-
-
-READ_HOP = ReadHop()
+READ_HOP = ReadBy("Hop")
 Hop = Annotated[CheckedTable, READ_HOP]
 """A hop; `down` and `up` are its directions, None for one that it does not have.
 

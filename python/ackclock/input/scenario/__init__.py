@@ -3,6 +3,5 @@
 from ackclock.input.scenario.draft import Draft, draft_of, find_link, read_draft
 from ackclock.input.scenario.flow import Flow
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.scenario.tcp import TcpKeys
 
-__all__ = ["Draft", "Flow", "Scenario", "TcpKeys", "draft_of", "find_link", "read_draft"]
+__all__ = ["Draft", "Flow", "Scenario", "draft_of", "find_link", "read_draft"]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input import form
+from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.hop import DIRECTIONS, Hop
 from ackclock.input.quantity_fields import Span, Time
-from ackclock.input.scenario.flow import Flow
-from ackclock.input.scenario.hosts import Tcp, resolve
-from ackclock.input.scenario.tcp import TcpEnds, TcpKeys
+from ackclock.input.scenario.flow import READ_FLOW, Flow, instance_names
+from ackclock.input.scenario.hosts import READ_ENDS, Tcp, resolve, tables_at
 from ackclock.input.schema import Count, Flag, Loc, Table, Text, table_array
 from ackclock.input.units import TIMES, show_time, time_ps
 
@@ -71,8 +71,8 @@ class Scenario(Table):
     clients: Count = 1
     sample: Time = 100 * 10**9
     phase_jitter: Flag = True
-    tcp: TcpEnds = TcpEnds()
-    flow: Annotated[tuple[Flow, ...], table_array("[[flow]] tables")]
+    tcp: Annotated[CheckedTable, READ_ENDS] = Field(default_factory=lambda: READ_ENDS({}))
+    flow: Annotated[tuple[Annotated[Flow, READ_FLOW], ...], table_array("[[flow]] tables")]
     measure: Measure = Measure()
 
     @classmethod
@@ -96,12 +96,11 @@ class Scenario(Table):
         """All TCP keys of one end of a flow, resolved: "server", "client", or the sender of the
         data.
         """
-        end = end or flow.sending_end
-        return resolve(*self.tcp.at(end), *flow.at(end))
+        return resolve(self.tcp, flow, end=end or flow.sending_end)
 
-    def proxy_tcp(self, flow: Flow, proxy: Mapping[str, Any] | None) -> Tcp:
+    def proxy_tcp(self, flow: Flow, proxy: CheckedTable | None) -> Tcp:
         """All TCP keys of a proxy on a flow's path: those of both ends, overridden by its own."""
-        return resolve(self.tcp, flow, *([TcpKeys.model_validate(proxy)] if proxy else []))
+        return resolve(self.tcp, flow, *([proxy] if proxy else []))
 
     def cuts(self, flow: Flow) -> list[int]:
         """Indices of the hops with a proxy before them that splits the flow's connections, server
@@ -128,14 +127,12 @@ class Scenario(Table):
         """
         from ackclock import _native
 
-        end = flow.sending_end
-        for table in reversed([*self.tcp.at(end), *flow.at(end)]):
-            if table.overhead is not None:
-                return {"overhead_ps": table.overhead}
+        tcp = self.tcp_of(flow).table
+        if tcp.overhead is not None:
+            return {"overhead_ps": tcp.overhead}
         if not self.phase_jitter or flow.is_live:
             return {"overhead_ps": 0}
-        keys = self.tcp_of(flow).keys
-        size = flow.data_bytes or keys["segment"] + keys["header"]
+        size = flow.data_bytes or tcp.segment + tcp.header
         rates = [rate for index in self.hops_of(flow) if (rate := self.hop[index].slowest_bps.get(flow.direction))]
         alone = _native.max_overhead_ps(size, min(rates, default=None), True)
         if flow.is_udp or sum(other.connections for other in self.flow if not other.is_udp) == 1:
@@ -147,8 +144,8 @@ class Scenario(Table):
 
     def start_ps(self, flow: Flow) -> tuple[int, int]:
         """Bounds between which a flow's start is drawn, phase jitter included."""
-        low, high = flow.start.low_ps, flow.start.high_ps
-        if self.phase_jitter and not flow.start.is_random:
+        low, high = flow.start
+        if self.phase_jitter and low == high:
             # The jitter of a short flow ends before the flow.
             high = min(high + PHASE_START_PS, (flow.stop or self.duration) - 1)
         return low, high
@@ -181,7 +178,7 @@ def _check_flows(scenario: Scenario) -> None:
         connections += flow.connections
         if connections > MAX_FLOWS:
             raise InvalidValue(f"{connections} flows", f"at most {MAX_FLOWS} flows", (*loc, "count"))
-        for name in flow.instance_names(scenario.flow_names()[index]):
+        for name in instance_names(flow, scenario.flow_names()[index]):
             if name in names:
                 raise InvalidValue(f'a second flow "{name}"', "a different name for every flow", (*loc, "name"))
             names.add(name)
@@ -196,10 +193,11 @@ def _check_flows(scenario: Scenario) -> None:
             raise InvalidValue(
                 '"all-active"', "another window with web: its connections are never all active", ("measure", "window")
             )
-        if flow.start.high_ps >= scenario.duration:
+        _, start = flow.start
+        if start >= scenario.duration:
             allowed = f"a start before the end of the run, {show_time(scenario.duration)}"
-            raise InvalidValue(format_value(flow.start.written()), allowed, (*loc, "start"))
-        if flow.repeat and flow.start.high_ps + flow.repeat.every * (flow.repeat.times - 1) >= scenario.duration:
+            raise InvalidValue(format_value(flow.written()["start"]), allowed, (*loc, "start"))
+        if flow.repeat and start + flow.repeat.every * (flow.repeat.times - 1) >= scenario.duration:
             raise InvalidValue(
                 f"{flow.repeat.times} times every {show_time(flow.repeat.every)}",
                 f"the last start before the end of the run, {show_time(scenario.duration)}",
@@ -217,24 +215,22 @@ def _check_tcp(scenario: Scenario, flow: Flow, loc: Loc) -> None:
 
 def _check_end(scenario: Scenario, flow: Flow, loc: Loc, end: str) -> None:
     def place(key: str) -> Loc:
-        tables = zip([("tcp",), ("tcp", end)], scenario.tcp.at(end), strict=False)
-        of_flow = zip([loc, (*loc, end)], flow.at(end), strict=False)
+        tables = zip([("tcp",), ("tcp", end)], tables_at(scenario.tcp, end), strict=False)
+        of_flow = zip([loc, (*loc, end)], tables_at(flow, end), strict=False)
         places = [(*at, key) for at, table in (*tables, *of_flow) if getattr(table, key)]
         return places[-1] if places else ("tcp", key)
 
-    keys = scenario.tcp_of(flow, end).keys
-    options = keys["timestamp_bytes"] + keys["sack_base_bytes"] + 4 * keys["sack_block_bytes"]
-    longest = keys["segment"] + keys["header"] + max(options, keys["syn_option_bytes"])
+    tcp = scenario.tcp_of(flow, end).table
+    options = tcp.timestamp_bytes + tcp.sack_base_bytes + 4 * tcp.sack_block_bytes
+    longest = tcp.segment + tcp.header + max(options, tcp.syn_option_bytes)
     if longest > LONGEST_PACKET:
         allowed = f"at most {LONGEST_PACKET} B"
         raise InvalidValue(f"packets of up to {longest} B with headers and options", allowed, place("segment"))
-    if keys.get("ack_congestion_control") and not (keys["timestamps"] and keys["ecn"] is True):
+    if tcp.ack_congestion_control and not (tcp.timestamps and tcp.ecn is True):
         allowed = 'timestamps = true and ecn = true (not "accecn") with it'
         raise InvalidValue("ACK congestion control", allowed, place("ack_congestion_control"))
-    if keys["rto_min"] > keys["rto_max"]:
-        raise InvalidValue(
-            show_time(keys["rto_min"]), f"at most rto_max, {show_time(keys['rto_max'])}", place("rto_min")
-        )
+    if tcp.rto_min > tcp.rto_max:
+        raise InvalidValue(show_time(tcp.rto_min), f"at most rto_max, {show_time(tcp.rto_max)}", place("rto_min"))
 
 
 def _check_route(scenario: Scenario, flow: Flow, loc: Loc) -> None:

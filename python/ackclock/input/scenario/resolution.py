@@ -9,14 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import congestion_control
+from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.rate import recording
 from ackclock.input.link.trace import Recording, read_recording
-from ackclock.input.scenario.hosts import ABSENT, resolve
+from ackclock.input.scenario.hosts import READ_KEYS, resolve, tables_at, tcp_keys
 from ackclock.input.scenario.model import ENDS, Scenario
-from ackclock.input.scenario.tcp import TcpKeys
 from ackclock.input.units import show_time
 
 BRINGING = ("host", "variant", "recovery")  # keys that set others
+ABSENT = {
+    "push": "every",
+    "first_climb": 0.0,
+    "app_limited_growth": False,
+    "syn_linear_timeouts": 0,
+    "ecn_packets": "data",
+    "accecn_option": "changes",
+    "processing_jitter": False,
+    "gro": False,
+    "tsq": False,
+}
+"""Values of keys that a host may lack."""
 
 
 def resolved(
@@ -32,7 +44,7 @@ def resolved(
     if scenario.tcp.overhead is not None:
         shared["overhead"] = show_time(scenario.tcp.overhead)
     for end in ENDS:
-        tables = scenario.tcp.at(end)
+        tables = tables_at(scenario.tcp, end)
         if len(tables) > 1:
             shared[end] = _own_of_end(tables[-1], None if keep_explicit else resolve(*tables).written(), shared)
     return {
@@ -50,10 +62,10 @@ def resolved(
     }
 
 
-def _explicit(keys: TcpKeys) -> dict[str, Any]:
+def _explicit(table: CheckedTable) -> dict[str, Any]:
     """The explicit TCP keys, and the host."""
-    explicit = {key: value for key, value in keys.explicit_keys().items() if key != "overhead"}
-    return {"host": resolve(keys).host, **TcpKeys.model_construct(None, **explicit).model_dump(exclude_none=True)}
+    explicit = {key: value for key, value in table.written().items() if key not in ("overhead", *ENDS)}
+    return {"host": resolve(table).host, **explicit}
 
 
 def _differing(keys: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
@@ -64,32 +76,31 @@ def _differing(keys: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in {**keys, **lacking}.items() if known.get(key) != value}
 
 
-def _own_of_end(table: TcpKeys, all_keys: dict[str, Any] | None, known: dict[str, Any]) -> dict[str, Any]:
+def _own_of_end(table: CheckedTable, all_keys: dict[str, Any] | None, known: dict[str, Any]) -> dict[str, Any]:
     """What an end's own table says: its keys as given, or those of `all_keys` that differ from the
     ones that it has without the table.
     """
-    if all_keys is None:
-        own: dict[str, Any] = TcpKeys.model_construct(None, **table.explicit_keys()).model_dump(exclude_none=True)
-    else:
-        own = _differing(all_keys, known)
+    own = table.written() if all_keys is None else _differing(all_keys, known)
     return {**own, **({} if table.overhead is None else {"overhead": show_time(table.overhead)})}
 
 
 def _flows(scenario: Scenario, shared: dict[str, Any], keep_explicit: bool) -> Any:
     for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
         tcp = {} if flow.is_udp else resolve(scenario.tcp, flow).written()
-        own = {key: tcp[key] for key in flow.explicit_keys() if key in tcp} if keep_explicit else tcp
+        given = flow.written()
+        own = {key: tcp[key] for key in given if key in tcp} if keep_explicit else tcp
         if flow.overhead is not None:
             own["overhead"] = show_time(flow.overhead)
         differing = _differing(own, shared)
         for end in () if flow.is_udp else ENDS:
             known = {**shared, **shared.get(end, {}), **differing}
-            tables = [*scenario.tcp.at(end), *flow.at(end)]
-            table = getattr(flow, end) or TcpKeys()
-            own_of_end = _own_of_end(table, None if keep_explicit else resolve(*tables).written(), known)
+            table = getattr(flow, end) or READ_KEYS({})
+            all_keys = None if keep_explicit else resolve(scenario.tcp, flow, end=end).written()
+            own_of_end = _own_of_end(table, all_keys, known)
             if own_of_end:
                 differing[end] = own_of_end
-        yield {"name": name, **flow.written(), **differing}
+        without_tcp = {key: value for key, value in given.items() if key not in tcp_keys()}
+        yield {"name": name, **without_tcp, **differing}
 
 
 def _window(scenario: Scenario) -> Any:

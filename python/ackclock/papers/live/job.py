@@ -12,7 +12,7 @@ from typing import Any
 
 from ackclock.emulation.kernel_cc import KERNEL_NAMES
 from ackclock.input.checked_table import CheckedTable
-from ackclock.input.scenario.flow import Flow
+from ackclock.input.scenario.flow import Flow, instance_names
 from ackclock.input.scenario.model import Scenario, measured_ps
 from ackclock.input.scenario.resolution import resolved
 from ackclock.measurement.session import HEADERS
@@ -157,7 +157,7 @@ def jobs_of(scenario: Scenario, budget: Budget, seed: int) -> list[Job]:
 
 def _seconds(scenario: Scenario, budget: Budget) -> float:
     whole = scenario.duration / PS
-    if any(flow.start.high_ps or flow.stop for flow in scenario.flow):
+    if any(flow.start[1] or flow.stop for flow in scenario.flow):
         if whole > budget.whole_s:
             raise Unobservable(f"its course takes {whole:.0f} s of real time, which --quick omits")
         return whole
@@ -166,9 +166,9 @@ def _seconds(scenario: Scenario, budget: Budget) -> float:
 
 def _strands(scenario: Scenario, seconds: float) -> Iterator[dict[str, Any]]:
     for base, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
-        begin = flow.start.low_ps / PS
+        begin = flow.start[0] / PS
         lasts = min(seconds, (flow.stop / PS) if flow.stop else seconds) - begin
-        names = flow.instance_names(base)
+        names = instance_names(flow, base)
         common = {"names": names, "direction": flow.direction, "start_s": begin}
         if flow.workload.kind == "cbr":
             yield {**common, "variant": "udp", "spec": _train(flow.workload, flow.direction, lasts)}

@@ -9,10 +9,10 @@ mod socket_memory;
 pub use receive_buffer::RcvBufTuner;
 pub use socket_memory::SocketMemory;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Autotuning of a receive buffer. Sizes are in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiveTuning {
     /// Initial size.
@@ -33,7 +33,7 @@ pub struct ReceiveTuning {
 }
 
 /// Growth of a receive buffer with the bytes read per RTT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WindowGrowth {
     /// Twice the bytes read (Linux 2.6; Fisk and Feng 2001).
@@ -68,7 +68,7 @@ impl ReceiveTuning {
 }
 
 /// Autotuning of a send buffer. Sizes are in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SendTuning {
     pub start: u64,

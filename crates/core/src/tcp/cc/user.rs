@@ -4,7 +4,7 @@
 use super::{Ack, Congestion, CongestionControl, CongestionWindow, EcnAgreement, EcnResponse, Phase};
 use crate::tcp::delivery_rate::LossSample;
 use crate::units::{Span, Time};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Clone for User {
 /// Builds the congestion control of a new connection; part of a host's configuration.
 /// A plan has its name and a digest of its code, so that equal plans are equal runs; the code itself
 /// is passed beside the plan.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserVariant {
     name: String,

@@ -7,7 +7,7 @@ use crate::tcp::delivery_rate::LossSample;
 use crate::tcp::info::CaState;
 use crate::tcp::linux_rules::{LinuxRule, LinuxRules};
 use crate::units::{Span, Time};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 macro_rules! variants {
     ($($kind:ident => $name:literal, $build:expr, $summary:literal, $source:literal;)*) => {
@@ -32,6 +32,13 @@ macro_rules! variants {
             }
         }
     };
+}
+
+/// By its name.
+impl Serialize for Variant {
+    fn serialize<S: Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        into.serialize_str(self.name())
+    }
 }
 
 /// By its name.

@@ -10,7 +10,7 @@ pub use feedback::{EcnFeedback, MarkReport};
 pub use negotiation::EndpointEcn;
 
 use crate::packet::{AccEcn, Ecn, Flags, RareOption, U24};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The ECN mode that a host offers; it agrees to nothing better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -45,8 +45,19 @@ impl<'de> Deserialize<'de> for EcnMode {
     }
 }
 
+/// What `deserialize` reads.
+impl Serialize for EcnMode {
+    fn serialize<S: Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        match self {
+            EcnMode::Off => into.serialize_bool(false),
+            EcnMode::Classic => into.serialize_bool(true),
+            EcnMode::Accurate => into.serialize_str("accecn"),
+        }
+    }
+}
+
 /// Which packets are sent ECN-capable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EcnPackets {
     /// New data (RFC 3168, section 6.1).
@@ -61,7 +72,7 @@ pub enum EcnPackets {
 }
 
 /// Which segments carry the AccECN option (RFC 9768, section 3.2.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccEcnOption {
     /// None: the ACE field alone counts.

@@ -31,7 +31,7 @@ use super::scoreboard::{Index, Scoreboard};
 use super::stats::SenderStats;
 use crate::config_form::named;
 use crate::units::{Span, Time};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// RFC 3042: at most two segments beyond cwnd.
 const LIMITED_TRANSMIT: u32 = 2;
@@ -333,6 +333,13 @@ macro_rules! recoveries {
             fn reported_window(&self, cc: &AnyCc) -> f64 { match self { $(AnyRecovery::$kind(r) => r.reported_window(cc)),* } }
         }
     };
+}
+
+/// By its name.
+impl Serialize for RecoveryKind {
+    fn serialize<S: Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        into.serialize_str(self.name())
+    }
 }
 
 /// By its name.

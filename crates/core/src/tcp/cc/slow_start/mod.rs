@@ -14,7 +14,7 @@ pub use limited_slow_start::Limited;
 
 use super::{Ack, CongestionWindow, RoundCounter};
 use crate::config_form::named;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A slow start rule. `open` returns the part of the ACK's credit above ssthresh, which belongs to
 /// congestion avoidance.
@@ -33,6 +33,15 @@ macro_rules! slow_starts {
         /// All slow start rules.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum SlowStart { $($kind($rule)),* }
+
+        /// By its name.
+impl Serialize for SlowStart {
+    fn serialize<S: Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        let is_this = |name: &&str| SlowStart::from_name(name).as_ref() == Some(self);
+        let name = SlowStart::TABLE.iter().map(|(name, _, _)| *name).find(is_this);
+        into.serialize_str(name.unwrap_or_default())
+    }
+}
 
         /// By its name.
 impl<'de> Deserialize<'de> for SlowStart {
