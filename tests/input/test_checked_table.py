@@ -100,7 +100,7 @@ def test_hop_has_its_directions_with_the_keys_that_they_were_given() -> None:
 
 def test_tcp_of_a_proxy_is_checked_and_written_in_usual_units() -> None:
     hop = READ_HOP({"name": "sky", "pep": {"tcp": {"rto_min": "0.2 s", "variant": "cubic"}}})
-    assert hop.pep.tcp == {"variant": "cubic", "rto_min": "200 ms"}
+    assert hop.pep.tcp.written() == {"variant": "cubic", "rto_min": "200 ms"}
     assert READ_HOP({"name": "sky", "pep": {"tcp": {}}}).pep.tcp is None
     with pytest.raises(InvalidValue) as caught:
         READ_HOP({"name": "sky", "pep": {"tcp": {"variant": "cubicc"}}})
