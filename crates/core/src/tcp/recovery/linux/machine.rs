@@ -144,10 +144,11 @@ impl State {
             let outstanding = Outstanding { una: ctx.una, next: ctx.next, retrans_out };
             ctx.window_cut.cut_for_loss(ctx.cc, &congestion, outstanding, ctx.stats.retransmitted_segments);
         }
+        let target = ctx.cc.cwnd();
         if !ctx.cc.controls_recovery() {
             ctx.cc.set_cwnd(ctx.now, cwnd);
         }
-        self.reduction.start(whole(cwnd));
+        self.reduction.start(whole(cwnd), target);
         self.cwr_flag = Some(true);
     }
 
@@ -157,7 +158,8 @@ impl State {
             return ctx.cc.on_recovered(ctx.now, ctx.cc.cwnd());
         }
         let ends = self.ca_state == CaState::Cwr || self.undo.marker.is_some();
-        let cwnd = if ends && ctx.cc.ssthresh().is_finite() { ctx.cc.ssthresh() } else { ctx.cc.cwnd() };
+        let ssthresh = ctx.cc.ssthresh();
+        let cwnd = if ends && ssthresh.is_finite() { self.reduction.target(ssthresh) } else { ctx.cc.cwnd() };
         ctx.cc.on_recovered(ctx.now, cwnd);
     }
 
@@ -566,8 +568,8 @@ impl State {
             return;
         }
         let in_flight = self.in_flight(ctx.scoreboard);
-        let ssthresh = whole(ctx.cc.ssthresh());
-        if let Some(cwnd) = self.reduction.on_delivery(delivered, in_flight, ssthresh, advanced && newly_lost == 0) {
+        let target = whole(self.reduction.target(ctx.cc.ssthresh()));
+        if let Some(cwnd) = self.reduction.on_delivery(delivered, in_flight, target, advanced && newly_lost == 0) {
             ctx.cc.set_cwnd(ctx.now, f64::from(cwnd));
         }
     }
