@@ -9,7 +9,7 @@ use ackclock_core::impairment::{ListedPackets, LossConfig};
 use ackclock_core::link::Framing;
 use ackclock_core::queue::{Limit, QueueConfig};
 use ackclock_core::tcp::{TcpConfig, Variant};
-use ackclock_sim::plan::{Direction, Flow, Hop, HopDirection, Measure, Plan, RatePlan, Start, Workload};
+use ackclock_sim::plan::{Direction, Flow, Hop, HopDirection, Measure, Plan, RatePlan, UniformTime, WorkloadConfig};
 
 /// Payload of a segment in bytes; its header is 40.
 pub const SEGMENT: u32 = 1024;
@@ -99,11 +99,11 @@ impl Case {
             client: number,
             direction: Direction::Down,
             hops: vec![0, 1, 2],
-            start: Start { low_ps: start, high_ps: start },
+            start: UniformTime { low_ps: start, high_ps: start },
             stop_ps: None,
             overhead_ps: 0,
             overhead_alone_ps: None,
-            workload: Workload::Bulk { read_bps: None },
+            workload: WorkloadConfig::Bulk { read_bps: None },
             tcp: Some(TcpConfig { variant: self.variant, ..tcp(self.window * SEGMENT) }),
             tcp_client: None,
             after: Vec::new(),
