@@ -1,8 +1,8 @@
 //! Proportional rate reduction (RFC 9937, section 6.2).
 
 use crate::dialogue::script::*;
-use ackclock_core::tcp::RecoveryKind::Prr;
-use ackclock_core::tcp::TcpConfig;
+use ackclock_core::tcp::RecoveryKind::{Linux, Prr};
+use ackclock_core::tcp::{TcpConfig, Variant};
 
 /// Of twenty segments the first twelve are lost, and three SACKs arrive: far fewer are in flight than
 /// ssthresh, ten.
@@ -26,4 +26,36 @@ fn prr_sends_one_segment_more_when_the_ack_advances_without_further_loss() {
     let mut by_partial_ack = many_lost();
     by_partial_ack.at(0.3).sack(1001, &[12_001..15_001]);
     assert_eq!(by_partial_ack.all_sent().len(), 2);
+}
+
+/// ACKs of two segments at 0.2 and 10 us later let `variant` estimate 200,000 segments per second. The sixth
+/// segment is lost and acknowledged with all others at 0.4. The window before the recovery, the highest in it, and
+/// the one after it without the segments that its last ACK delivered.
+fn windows_of_a_recovery(variant: Variant) -> (f64, f64, f64) {
+    let mut d = Dialogue::sender(TcpConfig { variant, ..tcp(Linux) });
+    d.expects_new(0.1, 1..10_001);
+    d.at(0.2).ack(2001);
+    d.at(0.20001).ack(4001);
+    d.at(0.3).ack(5001);
+    let before = d.cwnd();
+    let mut highest = 0.0_f64;
+    for segment in 7..=20 {
+        d.at(0.3 + segment as f64 / 1000.0).sack(5001, &[6001..segment * SEGMENT + 1]);
+        highest = highest.max(d.cwnd());
+    }
+    let end = d.all_sent().iter().map(|segment| segment.seq).max().unwrap_or(0) + SEGMENT;
+    d.at(0.4).ack(end);
+    (before, highest, d.cwnd() - ((end - 20_001) / SEGMENT + 1) as f64)
+}
+
+/// The kernel takes the window to which a reduction leads from `ssthresh()` of the congestion control. That of
+/// BIAD and Westwood is never above the window before, whatever their estimate of the BDP.
+#[test]
+fn reduction_of_linux_keeps_the_window_when_the_estimated_bdp_is_above_it() {
+    for variant in [Variant::Biad, Variant::Westwood] {
+        let (before, highest, after) = windows_of_a_recovery(variant);
+        assert!(highest <= before && after <= before, "{variant:?}: {before}, {highest} and {after}");
+    }
+    let (before, highest, after) = windows_of_a_recovery(Variant::Reno);
+    assert!(highest <= before && after <= before / 2.0, "{before}, {highest} and {after}");
 }
