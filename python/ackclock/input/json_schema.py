@@ -17,12 +17,11 @@ from ackclock.input.checked_table import ReadBy
 from ackclock.input.form import Form, FormValidator
 from ackclock.input.keys import Key, field_type, key
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.schema import KindValidator, Table
+from ackclock.input.schema import Table
 
 Schema = dict[str, Any]
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 KINDS = ("link", "scenario")
-_NOTES = ("description", "default", "examples", "x-unit", "x-range", "x-default")
 _SWEPT: Schema = {
     "type": "object",
     "additionalProperties": {"anyOf": [{"type": "array", "minItems": 1}, {"type": "object"}]},
@@ -137,26 +136,12 @@ class _Tables:
         """The schema of a value, from its type and its checks."""
         kind, notes = _parts(annotation)
         for note in reversed(notes):
-            if isinstance(note, KindValidator):
-                return self._of_kinds(note)
             if isinstance(note, ReadBy):
                 return self._of_rust(note)
             found = note.form if isinstance(note, FormValidator) else note
             if isinstance(found, Form):
                 return dict(found.schema)
         return self._of_type(kind)
-
-    def _of_kinds(self, by_kind: KindValidator) -> Schema:
-        choices = []
-        for name, table in by_kind.kinds.items():
-            choices.append(self.reference(table))
-            definition = self.defs[table.__name__]
-            of_kind = definition["properties"]["kind"]
-            definition["properties"]["kind"] = {**{note: of_kind[note] for note in _NOTES if note in of_kind},
-                                                "const": name, "examples": [name]}  # fmt: skip
-            if name == by_kind.default:
-                definition["required"] = [one for one in definition.get("required", []) if one != "kind"]
-        return {"anyOf": choices}
 
     def _of_rust(self, by: ReadBy) -> Schema:
         from ackclock import _native

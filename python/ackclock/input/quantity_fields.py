@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from ackclock.errors import InvalidValue, format_value
 from ackclock.input import form
-from ackclock.input.units import rate_bps, show_rate, show_size, show_time, size_bytes, time_ps
+from ackclock.input.units import show_size, show_time, size_bytes, time_ps
 
 LONGEST_PS = time_ps("100 day")  # the engine's clock holds 213 days, so a sum of two spans fits
 
@@ -41,13 +41,9 @@ def _some_bytes(text: Any) -> int:
     return size
 
 
-Rate = Annotated[int, BeforeValidator(rate_bps), PlainSerializer(show_rate), form.RATE]
-"""bits per second, above zero"""
 Time = Annotated[int, BeforeValidator(_not_negative), PlainSerializer(show_time), form.TIME]
 """picoseconds, zero or more"""
 Span = Annotated[int, BeforeValidator(_above_zero), PlainSerializer(show_time), form.TIME]
 """picoseconds, above zero"""
-Size = Annotated[int, BeforeValidator(size_bytes), PlainSerializer(show_size), form.SIZE]
-"""bytes, zero or more"""
 SomeBytes = Annotated[int, BeforeValidator(_some_bytes), PlainSerializer(show_size), form.SIZE]
 """bytes, above zero"""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from ackclock.errors import MAX_NAMES, InvalidValue, choices, format_value
-from ackclock.input.form import Form, FormValidator, number, whole, words
+from ackclock.input.form import Form, FormValidator, number, whole
 
 Loc = tuple[str | int, ...]
-T = TypeVar("T", bound=BaseModel)
 
 
 class Table(BaseModel):
@@ -46,41 +43,6 @@ class Table(BaseModel):
         """The message for a missing key."""
         keys = cls.written_keys()
         return f'the key "{name}" is required here' + (f"; keys: {', '.join(keys)}" if len(keys) <= MAX_NAMES else "")
-
-
-@dataclass(frozen=True, eq=False)
-class KindValidator(BeforeValidator):
-    """The check of a table whose `kind` selects the model; `default` is the kind without one."""
-
-    kinds: Mapping[str, type[Any]] = dataclasses.field(default_factory=dict)
-    default: str | None = None
-
-
-def by_kind(kinds: Mapping[str, type[T]], default: str | None = None) -> BeforeValidator:
-    """A table whose `kind` selects the model."""
-
-    def choose(data: Any) -> Any:
-        if not isinstance(data, dict):
-            raise InvalidValue(format_value(data), f"a table with a kind: {', '.join(kinds)}")
-        kind = data.get("kind", default)
-        if kind is None:
-            raise InvalidValue(format_value(data), f'the key "kind" is required here: {", ".join(kinds)}')
-        if not isinstance(kind, str) or kind not in kinds:
-            raise InvalidValue(format_value(kind), f"kind {choices(kinds, kind)}", ("kind",))
-        return kinds[kind].model_validate({**data, "kind": kind})
-
-    return KindValidator(choose, kinds=kinds, default=default)
-
-
-def choice_field(*allowed: str) -> BeforeValidator:
-    """One of a few strings."""
-
-    def check(value: Any) -> Any:
-        if not isinstance(value, str) or value not in allowed:
-            raise InvalidValue(format_value(value), choices((f'"{name}"' for name in allowed), format_value(value)))
-        return value
-
-    return FormValidator(check, form=words(*allowed))
 
 
 def number_field(check: Callable[[float], bool], allowed: str, **limits: float) -> BeforeValidator:
@@ -148,7 +110,6 @@ def table_array(what: str) -> BeforeValidator:
 
 
 Count = Annotated[int, int_field(1, "a whole number, 1 or more")]
-Probability = Annotated[float, number_field(lambda p: 0 <= p <= 1, "a probability from 0 to 1", minimum=0, maximum=1)]
 
 
 def first_invalid(error: ValidationError) -> tuple[Loc, InvalidValue]:
