@@ -57,13 +57,56 @@ pub fn time_text(time: Span) -> String {
 }
 
 /// A size as a file has it.
-pub fn size_text(size: u64) -> String {
-    show_size(i64::try_from(size).unwrap_or(i64::MAX))
+pub fn size_text(size: impl Into<u64>) -> String {
+    show_size(i64::try_from(size.into()).unwrap_or(i64::MAX))
 }
 
-fn int(number: u64) -> Attribute {
-    Attribute::Value(Value::Int(i64::try_from(number).unwrap_or(i64::MAX)))
+pub(crate) fn int(number: impl Into<u64>) -> Attribute {
+    Attribute::Value(Value::Int(i64::try_from(number.into()).unwrap_or(i64::MAX)))
 }
+
+/// What a `KeyValue` of a time has beside its reading and its limits; its field is a `Span`.
+macro_rules! time_of_span {
+    () => {
+        fn write(&self, _: Option<&Value>) -> Value {
+            $crate::values::time_text(self.0).into()
+        }
+
+        fn attribute(&self) -> Attribute {
+            $crate::values::int(self.0.0)
+        }
+
+        fn unit() -> &'static str {
+            "time"
+        }
+
+        fn schema(_: &Bounds, _: &mut Definitions) -> Value {
+            $crate::schema::quantity(Quantity::Time.units())
+        }
+    };
+}
+
+/// What a `KeyValue` of a size has beside its reading and its limits; its field is a number of bytes.
+macro_rules! size_of_bytes {
+    () => {
+        fn write(&self, _: Option<&Value>) -> Value {
+            $crate::values::size_text(self.0).into()
+        }
+
+        fn attribute(&self) -> Attribute {
+            $crate::values::int(self.0)
+        }
+
+        fn unit() -> &'static str {
+            "size"
+        }
+
+        fn schema(_: &Bounds, _: &mut Definitions) -> Value {
+            $crate::schema::quantity(Quantity::Size.units())
+        }
+    };
+}
+pub(crate) use {size_of_bytes, time_of_span};
 
 /// A time in picoseconds within 100 days; may be negative.
 fn at_most_100_days(value: &Value) -> Read<i64> {
@@ -87,25 +130,11 @@ impl KeyValue for Time {
         if ps < 0 { Err(Invalid::value(value, "a time of zero or more")) } else { Ok(Time(span(ps))) }
     }
 
-    fn write(&self, _: Option<&Value>) -> Value {
-        time_text(self.0).into()
-    }
-
-    fn attribute(&self) -> Attribute {
-        int(self.0.0)
-    }
-
-    fn unit() -> &'static str {
-        "time"
-    }
-
     fn limits(bounds: &Bounds) -> String {
         bounds.allowed.map_or_else(|| format!("a time of zero or more; {LONGEST}"), str::to_owned)
     }
 
-    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
-        schema::quantity(Quantity::Time.units())
-    }
+    time_of_span!();
 }
 
 impl KeyValue for Duration {
@@ -114,25 +143,11 @@ impl KeyValue for Duration {
         if ps <= 0 { Err(Invalid::value(value, "a time above zero")) } else { Ok(Duration(span(ps))) }
     }
 
-    fn write(&self, _: Option<&Value>) -> Value {
-        time_text(self.0).into()
-    }
-
-    fn attribute(&self) -> Attribute {
-        int(self.0.0)
-    }
-
-    fn unit() -> &'static str {
-        "time"
-    }
-
     fn limits(_: &Bounds) -> String {
         format!("a time above zero; {LONGEST}")
     }
 
-    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
-        schema::quantity(Quantity::Time.units())
-    }
+    time_of_span!();
 }
 
 impl KeyValue for Bytes {
@@ -145,25 +160,11 @@ impl KeyValue for Bytes {
         Ok(Bytes(size.unsigned_abs()))
     }
 
-    fn write(&self, _: Option<&Value>) -> Value {
-        size_text(self.0).into()
-    }
-
-    fn attribute(&self) -> Attribute {
-        int(self.0)
-    }
-
-    fn unit() -> &'static str {
-        "size"
-    }
-
     fn limits(bounds: &Bounds) -> String {
         bounds.allowed.unwrap_or("a size above zero").into()
     }
 
-    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
-        schema::quantity(Quantity::Size.units())
-    }
+    size_of_bytes!();
 }
 
 impl Bytes {
@@ -190,25 +191,11 @@ impl KeyValue for Size {
         }
     }
 
-    fn write(&self, _: Option<&Value>) -> Value {
-        size_text(self.0).into()
-    }
-
-    fn attribute(&self) -> Attribute {
-        int(self.0)
-    }
-
-    fn unit() -> &'static str {
-        "size"
-    }
-
     fn limits(bounds: &Bounds) -> String {
         bounds.allowed.unwrap_or_default().into()
     }
 
-    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
-        schema::quantity(Quantity::Size.units())
-    }
+    size_of_bytes!();
 }
 
 impl<const ASCENDING: bool> KeyValue for Pair<ASCENDING> {

@@ -287,7 +287,7 @@ impl Wlan {
         }
         let bytes = self.aggregate.as_ref().and_then(|aggregate| aggregate.bytes);
         if let Some(bytes) = bytes.filter(|bytes| bytes.0 > standard.aggregate.into()) {
-            let allowed = format!("at most {} with {name}", size_text(standard.aggregate.into()));
+            let allowed = format!("at most {} with {name}", size_text(standard.aggregate));
             return Err(Invalid::new(size_text(bytes.0), allowed).at("bytes").at("aggregate"));
         }
         if self.handover.is_some() && self.ap_queue == ApQueue::Shared {

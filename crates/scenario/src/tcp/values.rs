@@ -3,9 +3,9 @@
 use crate::invalid::{Invalid, Read};
 use crate::keys::{Attribute, Bounds, KeyValue};
 use crate::schema::{self, Definitions};
-use crate::units::{Quantity, show_size, show_time};
+use crate::units::{Quantity, show_size};
 use crate::value::Value;
-use crate::values::{Bytes, Duration};
+use crate::values::{Bytes, Duration, int, size_of_bytes, size_text, time_of_span, time_text};
 use crate::words;
 use ackclock_core::tcp::config::{FrtoKind, IdleRestart, NewRenoExit, Push, RtoFloor, RtoRestart, WindowRule, WindowValidation};
 use ackclock_core::tcp::{AccEcnOption, EcnMode, EcnPackets, MetricsCache, WindowGrowth};
@@ -94,18 +94,6 @@ pub enum CacheRule {
     Keeps(MetricsCache),
 }
 
-fn ps(span: Span) -> i64 {
-    i64::try_from(span.0).unwrap_or(i64::MAX)
-}
-
-fn shown_size(size: impl Into<u64>) -> Value {
-    show_size(i64::try_from(size.into()).unwrap_or(i64::MAX)).into()
-}
-
-fn int(number: impl Into<u64>) -> Attribute {
-    Attribute::Value(Value::Int(i64::try_from(number.into()).unwrap_or(i64::MAX)))
-}
-
 /// A quantity beside words: the error of the quantity names the words first.
 fn or_words(quantity: Quantity, value: &Value, words: &str) -> Read<i64> {
     let with_words = |invalid: Invalid| Invalid::new(invalid.found, format!("{words}, or {}", invalid.allowed));
@@ -135,25 +123,11 @@ impl KeyValue for Timer {
         }
     }
 
-    fn write(&self, _: Option<&Value>) -> Value {
-        show_time(ps(self.0)).into()
-    }
-
-    fn attribute(&self) -> Attribute {
-        int(self.0.0)
-    }
-
-    fn unit() -> &'static str {
-        Duration::unit()
-    }
-
     fn limits(bounds: &Bounds) -> String {
         Duration::limits(bounds)
     }
 
-    fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
-        Duration::schema(bounds, definitions)
-    }
+    time_of_span!();
 }
 
 impl KeyValue for SizeWithin {
@@ -166,25 +140,11 @@ impl KeyValue for SizeWithin {
         Ok(SizeWithin(u32::try_from(size.0).unwrap_or(u32::MAX)))
     }
 
-    fn write(&self, _: Option<&Value>) -> Value {
-        shown_size(self.0)
-    }
-
-    fn attribute(&self) -> Attribute {
-        int(self.0)
-    }
-
-    fn unit() -> &'static str {
-        Bytes::unit()
-    }
-
     fn limits(bounds: &Bounds) -> String {
         format!("{}; {}", Bytes::limits(&Bounds::NONE), bounds.allowed.unwrap_or_default())
     }
 
-    fn schema(_: &Bounds, definitions: &mut Definitions) -> Value {
-        Bytes::schema(&Bounds::NONE, definitions)
-    }
+    size_of_bytes!();
 }
 
 impl KeyValue for OptionSize {
@@ -196,25 +156,11 @@ impl KeyValue for OptionSize {
         }
     }
 
-    fn write(&self, _: Option<&Value>) -> Value {
-        shown_size(self.0)
-    }
-
-    fn attribute(&self) -> Attribute {
-        int(self.0)
-    }
-
-    fn unit() -> &'static str {
-        Bytes::unit()
-    }
-
     fn limits(_: &Bounds) -> String {
         format!("an option of at most {MAX_OPTION} B")
     }
 
-    fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
-        Bytes::schema(bounds, definitions)
-    }
+    size_of_bytes!();
 }
 
 impl Buffer {
@@ -240,7 +186,7 @@ impl Buffer {
 
     fn write(self) -> Value {
         if let Buffer::Bytes(size) = self {
-            return shown_size(size);
+            return size_text(size).into();
         }
         Buffer::WORDS.iter().find(|(_, buffer)| *buffer == self).map_or(Value::Absent, |(word, _)| (*word).into())
     }
@@ -295,7 +241,7 @@ impl KeyValue for SegmentOverhead {
     }
 
     fn write(&self, _: Option<&Value>) -> Value {
-        self.0.map_or(false.into(), shown_size)
+        self.0.map_or(false.into(), |size| size_text(size).into())
     }
 
     fn attribute(&self) -> Attribute {
@@ -328,7 +274,7 @@ impl KeyValue for GroTime {
     }
 
     fn write(&self, _: Option<&Value>) -> Value {
-        self.0.map_or(false.into(), |span| show_time(ps(span)).into())
+        self.0.map_or(false.into(), |span| time_text(span).into())
     }
 
     fn attribute(&self) -> Attribute {
