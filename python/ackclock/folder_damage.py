@@ -38,7 +38,7 @@ def damage_named(*folders: Path) -> Iterator[None]:
     """Raise the InputError of the first damaged file of `folders` in place of an exception that
     the damage causes. Without damage the exception is a defect of this program, and stays.
     """
-    with _native_stderr() as held:
+    with native_stderr() as held:
         try:
             yield
         except (ImportError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -64,26 +64,26 @@ def _damage(folders: Iterable[Path]) -> AckclockError | None:
 
 
 @contextmanager
-def _native_stderr() -> Iterator[BinaryIO]:
+def native_stderr() -> Iterator[BinaryIO]:
     """Hold what is printed to stderr meanwhile: the Parquet reader panics on a damaged file, and
     its threads say so. At the end it is printed, but for what the caller removes from the file.
     """
     try:
-        stderr = os.dup(2)
         held = os.fdopen(os.memfd_create("stderr"), "r+b", buffering=0)
+        stderr = os.fdopen(os.dup(2), "wb")
     except (AttributeError, OSError):  # no Linux, or no stderr
         yield io.BytesIO()
         return
-    with held:
+    with held, stderr:
         sys.stderr.flush()
         os.dup2(held.fileno(), 2)
         try:
             yield held
         finally:
             sys.stderr.flush()
-            os.dup2(stderr, 2)
+            os.dup2(stderr.fileno(), 2)
             held.seek(0)
-            shutil.copyfileobj(held, os.fdopen(stderr, "wb"))
+            shutil.copyfileobj(held, stderr)
 
 
 def check_files(folder: Path) -> None:

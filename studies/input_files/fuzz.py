@@ -14,7 +14,6 @@ status is 1 if there is any.
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import json
 import random
@@ -32,7 +31,7 @@ from typing import Any
 
 from ackclock.input.link.catalog import PACKAGED
 from ackclock.overview import overview
-from studies.run_folders.fuzz import MAX_S, Failure, play
+from studies.run_folders.fuzz import MAX_S, Failure, main, play
 
 ROOT = Path(__file__).resolve().parents[2]
 MESSAGES = ROOT / "tests/input/messages.jsonl"
@@ -220,15 +219,5 @@ def _kept(out: Path, seed: int, number: int, content: bytes, failure: Failure) -
     return f"input {number}: {failure.place}\n  ackclock {typed}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("minutes", type=float)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--first", type=int, default=0)
-    options = parser.parse_args()
-    return 1 if run(options.minutes, options.out, options.seed, options.first) else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, run))

@@ -16,7 +16,6 @@ import contextlib
 import copy
 import io
 import json
-import os
 import random
 import shutil
 import sys
@@ -27,17 +26,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import polars as pl
 
 import ackclock
 from ackclock import cli
+from ackclock.folder_damage import native_stderr
+from ackclock.storage.run_folder import DIGESTED
 
 KINDS = ("simulate", "sweep", "compare", "analyze", "advise")
 """Kinds of run folder that need no real time."""
-READ = (".json", ".toml", ".parquet")
-"""The files that commands read; captures have a fuzz target of their own."""
 MAX_DAMAGES = 3
 MAX_S = 20.0
 REPORT_SHARE = 0.1
@@ -65,8 +64,11 @@ def make(folder: Path, kinds: Sequence[str] = KINDS) -> None:
 
 
 def files(folder: Path) -> list[Path]:
-    """The files of a run folder that commands read, in a fixed order."""
-    return [path for path in sorted(folder.rglob("*")) if path.suffix in READ and path.is_file()]
+    """The files of a run folder that commands read, in a fixed order.
+
+    Captures have a fuzz target of their own.
+    """
+    return [path for path in sorted(folder.rglob("*")) if path.suffix in DIGESTED and path.is_file()]
 
 
 def _places(document: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -168,8 +170,11 @@ def draw(whole: Path, folder: Path, seed: int, number: int, kinds: Sequence[str]
             break
         path = rng.choice(left)
         damaged_already = (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-        with contextlib.suppress(*damaged_already), _native_stderr():
-            done.append(damage(path, folder, rng))
+        with contextlib.suppress(*damaged_already), native_stderr() as native:
+            try:
+                done.append(damage(path, folder, rng))
+            finally:
+                native.truncate(0)
     return kind, done
 
 
@@ -188,28 +193,16 @@ class Failure:
     place: str
 
 
-@contextlib.contextmanager
-def _native_stderr() -> Iterator[IO[bytes]]:
-    """The file with what native code prints to stderr meanwhile."""
-    stderr = os.dup(2)
-    with tempfile.TemporaryFile() as printed:
-        os.dup2(printed.fileno(), 2)
-        try:
-            yield printed
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
-
-
 def play(arguments: list[str]) -> Failure | None:
     """Run a command in this process; None if it ends as it may."""
     out, err = io.StringIO(), io.StringIO()
     begin = time.monotonic()
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _native_stderr() as native:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), native_stderr() as native:
             status = cli.run(arguments)
             native.seek(0)
             printed = native.read().splitlines()
+            native.truncate(0)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of native code is no Exception
@@ -257,8 +250,9 @@ def run(minutes: float, out: Path, seed: int, first: int) -> int:
     return len(places)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def main(description: str | None, run: Callable[[float, Path, int, int], int]) -> int:
+    """The command of a fuzz target, with the exit status of its `run`."""
+    parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument("minutes", type=float)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -268,4 +262,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, run))
