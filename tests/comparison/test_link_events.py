@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import ackclock
-from ackclock.comparison.link_events import missed_events
+from ackclock.comparison.link_events import auto_duration, lengthened, missed_events
 from ackclock.input.scenario.draft import draft_of
 
 SECOND = 10**12
@@ -47,3 +47,35 @@ def test_comparison_of_leo_has_a_note_when_its_runs_end_before_the_handover() ->
         "leo", variants=["cubic"], buffers=["64 KiB"], delayed_ack=[True], duration="2 s", seeds=1, with_prices=False
     )
     assert any("the handovers of `satellite`, every 15 s from 12 s on" in note for note in short.document["notes"])
+
+
+@pytest.mark.finding("A16")
+@pytest.mark.parametrize(
+    ("side", "seeds", "seconds"),
+    [
+        ({}, 3, 10),
+        ({"handover": {"every": "15 s", "first": "12 s", "gap": "40 ms"}}, 3, 27),
+        ({"handover": {"every": "2 s", "gap": "40 ms"}}, 3, 10),
+        ({"handover": {"every": "1 h", "gap": "40 ms"}}, 3, 60),
+        ({"outage": {"down": [{"start": "8 s", "end": "11 s"}]}}, 3, 14),
+        ({"loss": {"kind": "gilbert-elliott", "mean": 1e-3, "bad_sojourn": "20 ms"}}, 3, 20),
+        ({"loss": {"kind": "gilbert-elliott", "mean": 1e-3, "bad_sojourn": "20 ms"}}, 10, 10),
+        ({"loss": 1e-6}, 1, 10),
+    ],
+)  # fmt: skip
+def test_auto_duration_has_the_events_of_the_link_when_they_come_late(side, seeds, seconds) -> None:
+    hops = _hops(**side)
+    duration = auto_duration(hops, seeds)
+    assert duration == seconds * SECOND
+    assert bool(lengthened(hops, duration, seeds)) == (seconds > 10)
+
+
+@pytest.mark.finding("A16")
+def test_comparison_with_auto_duration_runs_beyond_the_handover_of_leo() -> None:
+    done = ackclock.compare(
+        "leo", variants=["cubic"], buffers=["64 KiB"], delayed_ack=[True], duration="auto", seeds=3, with_prices=False
+    )
+    assert done.document["scenario"]["duration"] == "27 s"
+    notes = " ".join(done.document["notes"])
+    assert "Runs of 27 s, not 10 s, because of the handovers of `satellite`, every 15 s from 12 s on." in notes
+    assert "too short for" not in notes

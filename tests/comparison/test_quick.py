@@ -36,9 +36,9 @@ def compared(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--seeds", "10"), (QUICK_BUFFERS, "10 s", 10)),
+        (("--seeds", "10"), (QUICK_BUFFERS, "auto", 10)),
         (("--duration", "30 s"), (QUICK_BUFFERS, "30 s", 3)),
-        (("--buffers", "16 KiB,64 KiB,256 KiB,auto,path"), (ALL_BUFFERS, "10 s", 3)),
+        (("--buffers", "16 KiB,64 KiB,256 KiB,auto,path"), (ALL_BUFFERS, "auto", 3)),
         (("--seeds=10", "--duration=30 s"), (QUICK_BUFFERS, "30 s", 10)),
     ],
 )
@@ -48,11 +48,11 @@ def test_typed_option_holds_beside_quick_if_it_equals_the_default(options, expec
 
 
 def test_typed_option_holds_beside_quick_if_it_differs(compared) -> None:
-    assert compared("--quick", "--seeds", "7", "--buffers", "auto") == (["auto"], "10 s", 7)
+    assert compared("--quick", "--seeds", "7", "--buffers", "auto") == (["auto"], "auto", 7)
 
 
 def test_quick_alone_has_its_own_values(compared) -> None:
-    assert compared("--quick") == (QUICK_BUFFERS, "10 s", 3)
+    assert compared("--quick") == (QUICK_BUFFERS, "auto", 3)
 
 
 def test_defaults_stay_without_quick(compared) -> None:

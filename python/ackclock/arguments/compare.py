@@ -98,11 +98,11 @@ class CompareArguments:
     )
     direction: str = argument("down (server to client) or up.", default="down", keys=("flow.flow.direction",))
     duration: Time = argument(
-        "Simulated time of a run.",
-        'Text ("30 s"), seconds as a number, or a timedelta; long compared with the link\'s RTT and its variations, '
-        "so that the start has little weight.",
+        "Simulated time of a run; auto: 10 s, or until the link's own events are in it (60 s at most).",
+        'Text ("30 s", "auto"), seconds as a number, or a timedelta; long compared with the link\'s RTT and its '
+        "variations, so that the start has little weight.",
         default="30 s",
-        quick="10 s",
+        quick="auto",
     )
     seeds: int | Sequence[int] = argument(
         "Seeds 1..N for every configuration.", "Or a list of seeds.", default=10, min=1, quick=3

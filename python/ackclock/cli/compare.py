@@ -15,7 +15,7 @@ from ackclock.cli.options import Json, Quiet, Report, Seed, typed, with_options
 def compare(
     given: dict[str, Any],
     quick: Annotated[
-        bool, typer.Option("--quick", help="A first look: 3 seeds, 10 s, buffers of 64 KiB, auto and path.")
+        bool, typer.Option("--quick", help="A first look: 3 seeds, --duration auto, buffers of 64 KiB, auto and path.")
     ] = False,
     all_: Annotated[bool, typer.Option("--all", help="Print all rows of the ranking, not the first ten.")] = False,
     report: Report = True,

@@ -17,7 +17,7 @@ from ackclock.comparison.ack_path import AS_IS, UNMARKED, Bottlenecks, bottlenec
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
 from ackclock.comparison.judgement_runs import JudgementRuns, max_runs, stored_below
-from ackclock.comparison.link_events import missed_events
+from ackclock.comparison.link_events import AUTO, MIN_PS, auto_duration, lengthened, missed_events
 from ackclock.comparison.measurement_rows import beside, read_measured
 from ackclock.comparison.ranking import check_rank_by, ranking, short_run_notes
 from ackclock.comparison.result import Comparison
@@ -29,6 +29,7 @@ from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.input.scenario.link_draws import IN_RUN, LinkDraws
 from ackclock.input.scenario.resolution import resolved
+from ackclock.input.units import show_time
 from ackclock.simulation import run_files
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
@@ -72,16 +73,19 @@ def compare(arguments: CompareArguments) -> Comparison:
     named = with_names(list(arguments.variants)) if arguments.variants is not None else [variant_groups.DEFAULT_GROUP]
     known = variant_groups.expanded(named)
     ranked_flows = _flows(arguments)
-    draft = draft_of(
-        {
-            **_path(arguments.link),
-            "duration": time_text(arguments.duration),
-            "seeds": arguments.seeds if isinstance(arguments.seeds, int) else list(arguments.seeds),
-            "tcp": {"host": arguments.host} if arguments.host is not None else {},
-            "flow": ranked_flows,
-        }
-    )
-    hops = draft.check().hop
+    is_auto = arguments.duration == AUTO
+    written = {
+        **_path(arguments.link),
+        "duration": show_time(MIN_PS) if is_auto else time_text(arguments.duration),
+        "seeds": arguments.seeds if isinstance(arguments.seeds, int) else list(arguments.seeds),
+        "tcp": {"host": arguments.host} if arguments.host is not None else {},
+        "flow": ranked_flows,
+    }
+    draft = draft_of(written)
+    checked = draft.check()
+    hops = checked.hop
+    if is_auto:
+        draft = draft_of({**written, "duration": show_time(auto_duration(hops, len(checked.seeds)))})
     host_buffers = HostBuffers.of(arguments.host or DEFAULT_HOST)
     sockets = host_buffers.for_path(arguments.buffers, hops, arguments.direction)
     choices = configurations(
@@ -140,6 +144,7 @@ def compare(arguments: CompareArguments) -> Comparison:
                 *variant_groups.remarks(named, known),
                 *([SPLIT] if any(hop.pep for hop in hops) else []),
                 *short_run_notes(ranked, base.duration / 1e12),
+                *(lengthened(base.hop, base.duration, len(base.seeds)) if is_auto else []),
                 *missed_events(base.hop, base.duration, len(base.seeds)),
                 *(
                     [UNMARKED]
