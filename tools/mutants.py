@@ -133,13 +133,17 @@ def _changes(code: str) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _numbers(text: str) -> tuple[str, ...]:
-    """A tenth more and less of a real number, one more and less of an integer."""
+    """A tenth more and less of a number, at least one of an integer.
+
+    One nanosecond of a second is no change that a test should see.
+    """
     plain = text.replace("_", "")
     if "." in plain:
         value = float(plain)
         return (f"{value * 1.1:.6}", f"{value * 0.9:.6}") if value else ("1.0",)
     value_int = int(plain)
-    return (str(value_int + 1), str(value_int - 1)) if value_int else ("1",)
+    step = max(1, value_int // 10)
+    return (str(value_int + step), str(value_int - step)) if value_int else ("1",)
 
 
 def _defaults(kind: str) -> tuple[str, ...]:
