@@ -134,6 +134,9 @@ impl SignalRamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::element::PacketCounts;
+    use crate::packet::Arena;
+    use crate::queue::Order;
 
     const INTERVAL: Span = Span::from_ms(100);
 
@@ -202,5 +205,34 @@ mod tests {
         ramp.hasten(Time::ZERO + Span::from_ms(20));
         // The next one follows the control law from there.
         assert_eq!(signals(&mut ramp, 21..100, true), [21, 91]);
+    }
+
+    /// Palmei et al. (2019), section III: 1/256 more on an overflow, 1/4096 less on an empty queue, one
+    /// change per target delay.
+    #[test]
+    fn blue_rises_on_overflow_and_falls_on_an_empty_queue_once_per_target_delay() {
+        let ms = |ms| Time::ZERO + Span::from_ms(ms);
+        let control = CoDelParameters { target: Span::from_ms(5), interval: INTERVAL, mtu: 1500, signal: AqmSignal::Drop };
+        let config = CakeConfig {
+            control,
+            flows: 8,
+            quantum: 1514,
+            limit: 10,
+            memory: 1 << 20,
+            hosts: false,
+            packet_time: Span::ZERO,
+            order: Order::Arrival,
+        };
+        let (mut arena, mut counts, mut handoffs, mut id) = (Arena::default(), PacketCounts::default(), Vec::new(), 0);
+        let mut out = Output::new(&mut arena, &mut counts, &mut handoffs, &mut id);
+        let mut rng = Rng::for_element(1, "cobalt");
+        let mut cobalt = Cobalt::default();
+        cobalt.overflow(ms(0), &control);
+        cobalt.overflow(ms(4), &control);
+        assert_eq!(cobalt.probability, 1.0 / 256.0);
+        for now in [ms(5), ms(9)] {
+            assert!(cobalt.dequeue(now, &mut Fifo::new(Order::Arrival), &config, &mut rng, &mut out).is_none());
+        }
+        assert_eq!(cobalt.probability, 1.0 / 256.0 - 1.0 / 4096.0);
     }
 }

@@ -255,6 +255,39 @@ mod tests {
         assert_eq!(pie.allowance, Span::ZERO);
     }
 
+    /// RFC 8033, section 4.4: the delay and the one before it are below half the target of 15 ms.
+    #[test]
+    fn burst_allowance_returns_after_two_delays_below_half_the_target() {
+        let mut pie = Pie { allowance: Span::ZERO, last_delay: Span::from_us(7500), ..pie() };
+        pie.update(Span::from_us(7400));
+        assert_eq!(pie.allowance, Span::ZERO);
+        pie.update(Span::from_us(7500));
+        assert_eq!(pie.allowance, Span::ZERO);
+        pie.update(Span::from_us(7400));
+        assert_eq!(pie.allowance, Span::ZERO);
+        pie.update(Span::from_us(7400));
+        assert_eq!(pie.allowance, Span::from_ms(150));
+    }
+
+    /// RFC 8033, section 4.1: no drop below half the target with a probability below 0.2, nor with two
+    /// packets or fewer.
+    #[test]
+    fn packet_is_dropped_only_when_delay_and_queue_are_above_their_floors() {
+        let drops = |delay_us, packets, probability| {
+            let mut pie =
+                Pie { allowance: Span::ZERO, last_delay: Span::from_us(delay_us), probability, accumulated: 8.5, ..pie() };
+            for _ in 0..packets {
+                pie.fifo.push(Time::ZERO, Packet { len: 1500, wire_len: 1500, ..Packet::NONE });
+            }
+            pie.drop_early()
+        };
+        assert!(drops(7500, 3, 0.1));
+        assert!(!drops(7499, 3, 0.1));
+        assert!(drops(7499, 3, 0.2));
+        assert!(!drops(7500, 2, 0.1));
+        assert!(!drops(7499, 2, 0.1));
+    }
+
     #[test]
     fn update_terminates_after_a_long_idle_time() {
         let mut pie = pie();

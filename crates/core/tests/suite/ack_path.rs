@@ -5,7 +5,7 @@ use crate::queue_bench::Bench;
 use ackclock_core::element::{Element, PacketCounts};
 use ackclock_core::packet::{Arena, Body, Ecn, Flags, Kind, Packet, SackBlocks, Segment, Timestamps};
 use ackclock_core::queue::ack::{
-    AckAwareQueue, AckFilter, AckFilterConfig, AckReconstructor, AckReconstructorConfig, Duplicates, Survivor,
+    AckAwareQueue, AckFilter, AckFilterConfig, AckReconstructor, AckReconstructorConfig, Duplicates, SackGuard, Survivor,
 };
 use ackclock_core::queue::{AnyQueue, DropTail, DropTailConfig, Limit, Order, Queue};
 use ackclock_core::rng::Rng;
@@ -63,6 +63,26 @@ fn ack_filter_keeps_the_acks_of_its_rule() {
     ] {
         assert_eq!(left(settings, &acks), expected, "{what}");
     }
+}
+
+#[test]
+fn filter_with_a_sack_guard_keeps_an_ack_when_the_newer_one_does_not_cover_its_blocks() {
+    let left = |settings, covers: bool| {
+        let (mut bench, mut queue) = (Bench::new(), filtered(settings));
+        for (id, ack, has_block) in [(0, 1000, false), (1, 2000, true), (2, 3000, covers)] {
+            let mut sack = SackBlocks::default();
+            if has_block {
+                sack.push(5000, 6000);
+            }
+            let packet = bench.ack(id, 0, Segment { ack, sack, window: 9000, ..Segment::default() });
+            queue.enqueue(at(id), packet, &mut bench.out());
+        }
+        drain(&mut bench, &mut queue).into_iter().map(|(_, s)| s.ack).collect::<Vec<_>>()
+    };
+    let guarded = AckFilterConfig { sack: SackGuard::Covered, ..AckFilterConfig::P1 };
+    assert_eq!(left(guarded, false), [2000, 3000]);
+    assert_eq!(left(guarded, true), [3000]);
+    assert_eq!(left(AckFilterConfig::P1, false), [3000]);
 }
 
 #[test]

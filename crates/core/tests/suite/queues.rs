@@ -319,6 +319,16 @@ fn cake_drops_from_the_longest_fifo_then_by_blue_when_full() {
     assert!(full + early > 1800 && full > 100, "{full} for want of room");
 }
 
+/// Høiland-Jørgensen, Täht and Morton (2018), section III: a target of 1.5 packets at a low rate, the interval
+/// longer by as much, and at least twice the target.
+#[test]
+fn cake_target_is_the_time_of_one_and_a_half_packets_when_the_rate_is_low() {
+    for (kbps, target, interval) in [(10_000, 5000, 100_000), (1000, 18_000, 113_000), (100, 180_000, 360_000)] {
+        let control = cake(100).at_rate(Some(Rate::from_bps(kbps * 1000))).control;
+        assert_eq!((control.target, control.interval), (Span::from_us(target), Span::from_us(interval)), "{kbps}");
+    }
+}
+
 #[test]
 fn pie_keeps_the_delay_near_its_target_under_overload() {
     // 1.25 packets arrive and 1 departs per millisecond: the drop probability must be 1 - 1/1.25 =

@@ -112,3 +112,15 @@ impl Classification {
         Classification { kind, confidence, rule }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segment_is_no_retransmission_when_the_network_or_a_probe_made_it() {
+        let others: Vec<_> = SegmentKind::ALL.into_iter().filter(|kind| !kind.is_retransmission()).collect();
+        let expected = [SegmentKind::Reordered, SegmentKind::NetworkDuplicate, SegmentKind::WindowProbe, SegmentKind::KeepAlive];
+        assert_eq!(others, expected);
+    }
+}

@@ -128,6 +128,7 @@ mod tests {
         // The receiver may delay the ACK of a single segment; the RTO is due sooner.
         assert!(!is_new_data_probe(&ProbeEvidence { is_single: true, armed: 239 * MS, ..probe }));
         assert!(is_new_data_probe(&ProbeEvidence { is_single: true, armed: 240 * MS, ..probe }));
+        assert!(is_new_data_probe(&ProbeEvidence { silence: 25 * MS, ..probe }));
         assert!(!is_new_data_probe(&ProbeEvidence { silence: 24 * MS, ..probe }));
         assert!(!is_new_data_probe(&ProbeEvidence { is_recovering: true, ..probe }));
     }

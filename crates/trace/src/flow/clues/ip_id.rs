@@ -195,3 +195,25 @@ impl IpIdTracker {
         (lost, after_rto)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counter_is_monotonic_from_the_eighth_packet_on() {
+        let mut tracker = IpIdTracker::default();
+        for id in 1..=8 {
+            assert!(!tracker.is_monotonic());
+            tracker.on_packet(NumberedPacket {
+                id,
+                ids: 1,
+                has_payload: true,
+                acks: false,
+                is_idle: true,
+                in_rto_recovery: false,
+            });
+        }
+        assert!(tracker.is_monotonic());
+    }
+}

@@ -218,4 +218,11 @@ mod tests {
         assert!(transit.is_empty());
         assert_eq!(transit.since_advance(99_000_000, Some(7300), 1_000_000), 300_000_000);
     }
+
+    #[test]
+    fn ack_is_received_after_all_but_a_twentieth_of_the_remote_rtt_when_there_are_no_timestamps() {
+        let ack = AckSnapshot { tsval: None, ..snapshot(0, 0, 1000, 0) };
+        assert!(!is_received(&ack, 94_999_999, None, 100_000_000));
+        assert!(is_received(&ack, 95_000_000, None, 100_000_000));
+    }
 }
