@@ -100,7 +100,7 @@ class FolderResult(Result):
         if self._kind == COMPARE:
             from ackclock.comparison.terminal_tables import short_ranking_table
 
-            return [short_ranking_table(self._document)]
+            return [short_ranking_table(self._document["cells"], self._document["ranking"])]
         if self._kind == SWEEP:
             from ackclock.simulation.terminal_tables import points_table
 

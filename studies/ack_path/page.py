@@ -95,7 +95,7 @@ def table(link: str, variant: str, done: dict[tuple[str, str, str, str], list[Ru
 
 def section(link: str, folder: Path) -> Iterator[str]:
     made = scenario(link, VARIANTS[0], LOADS[0], TECHNIQUES["as it is"])
-    found = asymmetry(build_plan(made, SEEDS[0]).document)
+    found = asymmetry(build_plan(made, SEEDS[0]))
     about = f"{made.title}.{f' k = {found.k:.2g}: {implied(found.k)}.' if found else ''}"
     yield f"## {link}\n\n{textwrap.fill(about, 100)}\n"
     done = run([link], folder)

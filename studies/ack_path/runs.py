@@ -82,12 +82,13 @@ def scenario(link: str, variant: str, load: str, technique: Technique) -> Scenar
         }
     )
     path = bottlenecks(draft.check().hop, "down")
-    point = path.policy_keys(technique.policy)
+    point: dict[str, Any] = path.keys("link", technique.policy)
+    queue = path.ack_queue.written(given=True) if path.ack_queue else {}
     if technique.queue:
-        limits = {key: path.ack_queue[key] for key in ("packets", "bytes") if key in path.ack_queue}
+        limits = {key: queue[key] for key in ("packets", "bytes") if key in queue}
         point = {path.acks: {**technique.queue, **limits}}
     if technique.ack:
-        point = {path.acks: {**path.ack_queue, "ack": dict(technique.ack)}}
+        point = {path.acks: {**queue, "ack": dict(technique.ack)}}
     if technique.reconstruct:
         point[path.acks.replace(".queue.", ".reconstruct.")] = {"every": "2896 B"}
     return draft.check(point)

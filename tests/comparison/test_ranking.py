@@ -20,6 +20,7 @@ from ackclock.input.link.hop import READ_HOP, Hop
 from ackclock.limits import KINDS
 from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.metrics import of_flows, of_run, over_seeds
+from ackclock.simulation.plan import Plan
 from ackclock.simulation.run_list import RunList
 from tests.support.synthetic import flow, hop, summary
 
@@ -54,7 +55,7 @@ def test_configurations_include_queues_and_ack_techniques() -> None:
     assert found[-1].label == "reno, auto buffers, delayed ACK, codel queue, ACKs: red+p1, hosts: acc+adapt"
     assert found[-1].params["queue"] == "codel"
     assert found[-1].params["ack_policy"] == "red+p1"
-    assert found[-1].tcp_keys["tcp.ack_congestion_control"] is True
+    assert found[-1].point(None)["tcp.ack_congestion_control"] is True
 
 
 @pytest.mark.parametrize(
@@ -89,15 +90,20 @@ def test_queues_are_replaced_at_the_bottleneck_of_their_direction() -> None:
     }
     thin = {"name": "tail", "only": "up", "rate": "100 kb/s", "queue": {"packets": 7, "mark": "3 packets"}}
     path = bottlenecks(_hops(fast, slow, thin), "down")
-    (place, codel), *_ = path.queue_keys("codel").items()
-    assert place == "hop.air.queue.down"
-    assert codel == {"kind": "codel", "packets": 20, "ack": path.data_queue["ack"]}
-    (place, marked), *_ = path.policy_keys("safe+acks-first").items()
-    assert place == "hop.tail.queue.up"
-    assert marked == {"kind": "droptail", "packets": 7, "mark": "3 packets", "ack": {"filter": "safe", "first": True}}
-    assert path.policy_keys("red+p1") == {place: {"kind": "red", "packets": 7, "ack": {"filter": "p1"}}}
-    assert bottlenecks(_hops(fast, slow, thin), "up").policy_keys("none") == {
-        "hop.air.queue.down": {"kind": "droptail", "packets": 20}
+    down, up = "hop.air.queue.down", "hop.tail.queue.up"
+    assert path.data_queue
+    acks = path.data_queue.written(given=True)["ack"]
+    assert path.keys("codel", "link")[down] == {"kind": "codel", "packets": 20, "ack": acks}
+    assert path.keys("link", "safe+acks-first")[up] == {
+        "kind": "droptail",
+        "packets": 7,
+        "mark": "3 packets",
+        "ack": {"filter": "safe", "first": True},
+    }
+    assert path.keys("link", "red+p1")[up] == {"kind": "red", "packets": 7, "ack": {"filter": "p1"}}
+    assert bottlenecks(_hops(fast, slow, thin), "up").keys("link", "none")[down] == {
+        "kind": "droptail",
+        "packets": 20,
     }
 
 
@@ -275,7 +281,7 @@ def test_goodput_of_the_recommendation_is_listed_when_its_mean_describes_no_run(
     runs = {seed: of_run(summary([flow(goodput_bps=of)])) for seed, of in enumerate(goodputs)}
     lines = ranking({CUBIC: runs})
     comparison = Comparison(
-        "link", "", {"hop": []}, "goodput_bps", lines, Dataset(RunList([], [], (1,), of_run)), None, None, points={}
+        "link", "", {"hop": []}, "goodput_bps", lines, Dataset(RunList([], [], (1,), of_run)), None, None
     )
     metrics = {line.configuration.label: {k: v.as_json() for k, v in line.metrics.items()} for line in lines}
     assert text in recommendation({"ranking": [line.as_json() for line in lines]}, metrics)
@@ -329,14 +335,14 @@ def test_ranking_by_delay_has_the_short_queue_first() -> None:
     assert ranking(runs, "rtt_p95_ms")[0].configuration == SMALL
 
 
-def _plan(up: dict[str, Any], *, timestamps: bool = False) -> dict[str, Any]:
+def _plan(up: dict[str, Any], *, timestamps: bool = False) -> Plan:
     side = {"rate": {"kind": "fixed", "bps": 10_000_000}, "framing": "none"}
     tcp = {"segment": 960, "header": 40, "timestamps": timestamps, "timestamp_bytes": 12}
     hops = [
         {"medium": None, "name": "air", "down": one, "up": other}
         for one, other in ((side, side), (side, None), (None, up))
     ]
-    return {"flows": [{"tcp": None}, {"tcp": tcp, "direction": "down", "hops": [0, 1, 2]}], "hops": hops}
+    return Plan({"flows": [{"tcp": None}, {"tcp": tcp, "direction": "down", "hops": [0, 1, 2]}], "hops": hops})
 
 
 @pytest.mark.parametrize(
@@ -360,7 +366,7 @@ def test_k_uses_the_slowest_hop_of_each_direction_and_header_compression(
 def test_k_is_absent_when_directions_share_a_medium() -> None:
     plan = _plan({"rate": {"kind": "fixed", "bps": 28_800}, "framing": "none"})
     assert asymmetry(plan) is not None
-    plan["hops"][0]["medium"] = {"kind": "half-duplex", "bps": 100_000, "turnaround_ps": 0}
+    plan.document["hops"][0]["medium"] = {"kind": "half-duplex", "bps": 100_000, "turnaround_ps": 0}
     assert asymmetry(plan) is None
     assert why_no_asymmetry(plan) == "both directions share the capacity of air, so there is no ratio"
 
@@ -385,7 +391,7 @@ def test_k_has_its_consequence_in_words(k: float, text: str) -> None:
 
 def test_k_is_absent_without_rates() -> None:
     plan = _plan({"rate": None, "framing": "none"})
-    plan["hops"] = [
+    plan.document["hops"] = [
         {
             "medium": None,
             "name": "air",
@@ -417,9 +423,9 @@ def test_opposite_flows_are_not_ranked_and_reported() -> None:
 
 def test_recorded_rate_has_a_note_about_grants() -> None:
     reported = recorded_warning(
-        {"hop": [{"name": "core", "rate": "1 Gb/s"}, {"name": "air", "rate": {"down": {"trace": "a.up"}}}]}
+        [{"name": "core", "rate": "1 Gb/s"}, {"name": "air", "rate": {"down": {"trace": "a.up"}}}]
     )
     assert reported is not None
     assert "air is a recording" in reported
     assert "grants" in reported
-    assert recorded_warning({"hop": [{"name": "core", "rate": {"down": "1 Gb/s", "up": "1 Mb/s"}}]}) is None
+    assert recorded_warning([{"name": "core", "rate": {"down": "1 Gb/s", "up": "1 Mb/s"}}]) is None

@@ -10,7 +10,7 @@ import ackclock
 from ackclock.comparison.asymmetry import asymmetry
 from ackclock.errors import InputError
 from ackclock.input.scenario import draft_of
-from ackclock.simulation.plan import build_plan
+from ackclock.simulation.plan import Plan, build_plan
 
 BULK = {"workload": {"kind": "bulk"}}
 RATE = {"down": "30 Mb/s", "up": "5 Mb/s"}
@@ -63,17 +63,14 @@ def test_k_counts_atm_cells():
     """1500 B and 52 B with 40 B more take 33 and 2 cells of 53 B; Ethernet frames of a cable
     upstream take 28 B more each.
     """
-    dsl: Any = asymmetry(
-        plan_of(
-            {
-                "name": "line",
-                "rate": {"down": "16 Mb/s", "up": "1 Mb/s"},
-                "framing": {"kind": "atm", "overhead": "32 B"},
-            }
-        )
-    )
+    line = {
+        "name": "line",
+        "rate": {"down": "16 Mb/s", "up": "1 Mb/s"},
+        "framing": {"kind": "atm", "overhead": "32 B"},
+    }
+    dsl: Any = asymmetry(Plan(plan_of(line)))
     assert dsl.k == pytest.approx(16 / 1 * (2 * 53) / (33 * 53))
-    cable = build_plan(draft_of({"link": "docsis-3.1", "duration": "1 s", "flow": [BULK]}).check(), 1).document
+    cable = build_plan(draft_of({"link": "docsis-3.1", "duration": "1 s", "flow": [BULK]}).check(), 1)
     cable_k: Any = asymmetry(cable)
     assert cable_k.k == pytest.approx(25 * (52 + 28) / (1500 + 28), rel=0.01)
 

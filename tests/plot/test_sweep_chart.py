@@ -5,17 +5,18 @@ from typing import Any
 import pytest
 
 from ackclock.plot.sweep_chart import swept
+from ackclock.plot.vega import Specification
 
 pytest.importorskip("altair")
 
 
-def figure(xs: list[float], **more: Any) -> dict[str, Any]:
+def figure(xs: list[float], **more: Any) -> Any:
     rows = [{"line": "CUBIC", "x": x, "y": 1.0, "lo": 0.9, "hi": 1.1} for x in xs]
     return {"x": "buffer (KB)", "y": "throughput (Mb/s)", "log_x": True, "rows": rows, **more}
 
 
-def axis(spec: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = spec["layer"][0]["encoding"]["x"]["axis"]
+def axis(spec: Specification) -> dict[str, Any]:
+    found: dict[str, Any] = spec.tree["layer"][0]["encoding"]["x"]["axis"]
     return found
 
 
@@ -31,5 +32,5 @@ def test_label_has_all_digits_when_there_are_few_ticks():
 
 
 def test_points_have_no_line_between_them_when_they_are_not_joined():
-    apart, joined = (swept(figure([8.0, 16.0], joined=each))["layer"][0]["encoding"] for each in (False, True))
+    apart, joined = (swept(figure([8.0, 16.0], joined=each)).tree["layer"][0]["encoding"] for each in (False, True))
     assert "detail" in apart and "detail" not in joined

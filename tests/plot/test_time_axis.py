@@ -27,8 +27,8 @@ def test_stacked_panels_have_one_time_axis_and_one_zoom() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         spec = stacked([_panel("Rate"), _panel("Delay")], [(0.5, 1.0, "capacity down")])
-    assert len(spec["params"]) == 1 and len(spec["params"][0]["views"]) == 2
-    domains = json.dumps(spec).count('"domain": [0, 2.5]')
+    assert len(spec.tree["params"]) == 1 and len(spec.tree["params"][0]["views"]) == 2
+    domains = json.dumps(spec.tree).count('"domain": [0, 2.5]')
     assert domains == 2
     drawn = Plot([spec], "Over time").to_svg()
     assert "capacity down" in drawn and "Delay (Mb/s)" in drawn
@@ -45,18 +45,18 @@ def test_line_has_a_break_where_a_second_has_no_value() -> None:
 
 
 def test_pareto_front_joins_points_that_no_other_surpasses_in_both() -> None:
-    rows = [
+    rows: list[vega.ChangePoint] = [
         {"change": name, "role": "tried", "name": "", "goodput": goodput, "rtt": rtt}
         for name, goodput, rtt in (("a", 5.0, 40.0), ("b", 6.0, 50.0), ("worse than b", 5.5, 60.0), ("c", 7.0, 90.0))
     ]
-    front = next(layer for layer in vega.pareto(rows)["layer"] if layer["mark"]["type"] == "line")
-    data = vega.pareto(rows)["datasets"][front["data"]["name"]]
+    front = next(layer for layer in vega.pareto(rows).tree["layer"] if layer["mark"]["type"] == "line")
+    data = vega.pareto(rows).datasets[front["data"]["name"]]
     assert [row["goodput"] for row in data] == [5.0, 6.0, 7.0]
 
 
 def test_differences_keep_their_order_and_a_symmetric_axis() -> None:
-    rows = [
+    rows: list[vega.DifferenceRow] = [
         {"label": name, "verdict": "differs", "mean": m, "lo": m - 1, "hi": m + 1} for name, m in (("x", -8), ("y", 2))
     ]
-    text = json.dumps(vega.differences(rows))
+    text = json.dumps(vega.differences(rows).tree)
     assert '"domain": [-9, 9]' in text and '"sort": ["x", "y"]' in text

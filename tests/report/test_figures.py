@@ -14,6 +14,7 @@ from ackclock.plot.theme import DARK, PALETTE
 from ackclock.report import figures
 from ackclock.report.page import Chart, Page
 from ackclock.report.render import html
+from ackclock.report.run_input import RunInput
 from ackclock.simulation import report_page as simulation
 from ackclock.simulation import sweep_page as sweep
 from ackclock.simulation.sweep_curves import numbers_of
@@ -27,7 +28,7 @@ LONG = 60
 def _page() -> Page:
     names = [f"flow-{i}" for i in range(LONG)]
     return simulation.page(
-        {**scenario(), "title": "A link"},
+        RunInput({**scenario(), "title": "A link"}),
         [summary([flow(name) for name in names]), summary([flow(name) for name in names], seed=2)],
         panels_of_run(Frames(series(["a", "b"]), hops())),
     )
@@ -40,7 +41,7 @@ def _sweep(values: list[Any]) -> Page:
         for value in values
         for variant in ("reno", "cubic")
     ]
-    return sweep.page({"cells": cells}, scenario(), [])
+    return sweep.page({"cells": cells}, RunInput(scenario()), [])
 
 
 def test_figures_of_a_page_have_names_of_their_titles() -> None:

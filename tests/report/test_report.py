@@ -29,6 +29,7 @@ from ackclock.plot.theme import spread
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Facts, Listing, Page, Section
 from ackclock.report.render import generator, html, is_current
+from ackclock.report.run_input import RunInput
 from ackclock.result_folder import write_report
 from ackclock.simulation import report_page as simulation
 from ackclock.simulation import sweep_page as sweep
@@ -88,9 +89,9 @@ def _pages() -> dict[str, str]:
         for v in ("reno", "cubic")
     ]
     return {
-        "compare": html(comparison.page(_comparison_document(), panels)),
-        "simulate": html(simulation.page(scenario(), [summary(), summary(seed=2)], panels_of_run(_frames()))),
-        "sweep": html(sweep.page({"cells": sweep_cells}, scenario(), panels)),
+        "compare": html(comparison.page(_comparison_document(), panels, RunInput(_comparison_document()["scenario"]))),
+        "simulate": html(simulation.page(RunInput(scenario()), [summary(), summary(seed=2)], panels_of_run(_frames()))),
+        "sweep": html(sweep.page({"cells": sweep_cells}, RunInput(scenario()), panels)),
         "reproduce": html(reproduction.page(_reproduced())),
     }
 
@@ -144,8 +145,8 @@ def test_chart_script_is_in_the_page_once_if_it_has_charts() -> None:
 
 def test_names_from_files_are_escaped() -> None:
     frames = Frames(series([HOSTILE, "other"]), hops())
-    hostile = {**scenario(), "title": HOSTILE}
-    page = html(simulation.page(hostile, [summary([flow(HOSTILE)])], panels_of_run(frames)))
+    hostile: Any = {**scenario(), "title": HOSTILE}
+    page = html(simulation.page(RunInput(hostile), [summary([flow(HOSTILE)])], panels_of_run(frames)))
     assert HOSTILE not in page
     assert "<b>" not in page
 

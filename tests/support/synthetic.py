@@ -128,7 +128,7 @@ def summary(flows: Sequence[dict[str, Any]] | None = None, seed: int = 1, **chan
     }
 
 
-def scenario() -> dict[str, Any]:
+def scenario() -> Any:
     """A resolved scenario, as a run folder's scenario.toml gives it."""
     return {
         "title": "A test link",

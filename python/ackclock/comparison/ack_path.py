@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock.errors import InputError, choices, format_value
-from ackclock.input.checked_table import words
+from ackclock.input.checked_table import CheckedTable, words
 from ackclock.input.link.hop import Hop
 from ackclock.input.link.queue import marks, queue_kinds
 from ackclock.input.link.rate import mean_bps
@@ -19,7 +19,7 @@ AS_IS = "link"
 HOST = "none"
 """The host's default, without an ACK technique."""
 
-POLICIES: dict[str, dict[str, Any]] = {
+POLICIES: Mapping[str, Mapping[str, str | bool]] = {
     "none": {},
     **{name: {"filter": name} for name in words("Filter", "preset")},
     "acks-first": {"first": True},
@@ -27,7 +27,7 @@ POLICIES: dict[str, dict[str, Any]] = {
 }
 """ACK policies by name; each is a part of the queue's `ack` table."""
 
-TECHNIQUES: dict[str, dict[str, Any]] = {
+TECHNIQUES: Mapping[str, Mapping[str, int | bool]] = {
     HOST: {},
     "acc": {"ack_congestion_control": True, "ecn": True, "timestamps": True},
     "adapt": {"max_burst": 3, "dupack_marking": True, "byte_counting": 2},
@@ -67,7 +67,7 @@ def _known(words: Sequence[str], allowed: Sequence[str], key: str) -> None:
             raise InputError(format_value(word), choices(allowed, word), key=key)
 
 
-def technique_keys(technique: str) -> dict[str, object]:
+def technique_keys(technique: str) -> dict[str, int | bool]:
     """The sweep parameters of a technique, or of several joined by +."""
     return {f"tcp.{key}": value for part in technique.split("+") for key, value in TECHNIQUES[part].items()}
 
@@ -79,27 +79,23 @@ class Bottlenecks:
     """
 
     data: str
-    data_queue: Mapping[str, Any]
+    data_queue: CheckedTable | None
     acks: str
-    ack_queue: Mapping[str, Any]
+    ack_queue: CheckedTable | None
 
-    def queue_keys(self, kind: str) -> dict[str, object]:
-        """The data's bottleneck with another kind of queue, with the same limits and ACK policy."""
-        return {self.data: _of_kind(self.data_queue, kind)}
-
-    def policy_keys(self, policy: str) -> dict[str, object]:
-        """The ACKs' bottleneck with another policy; a part that is a kind of queue replaces the
+    def keys(self, kind: str, policy: str) -> dict[str, object]:
+        """The data's bottleneck with another kind of queue, with the same limits and ACK policy,
+        and the ACKs' bottleneck with another policy; a part that is a kind of queue replaces the
         queue.
         """
-        if policy == AS_IS:
-            return {self.acks: dict(self.ack_queue)}
-        queue, acks = dict(self.ack_queue), {}
-        for part in policy.split("+"):
-            if part in queue_kinds():
-                queue = _of_kind(queue, part)
-            acks.update(POLICIES.get(part, {}))
-        queue.pop("ack", None)
-        return {self.acks: {**queue, "ack": acks} if acks else queue}
+        parts = policy.split("+")
+        other = [part for part in parts if part in queue_kinds()]
+        queue = _of_kind(self.ack_queue, other[-1] if other else AS_IS)
+        if policy != AS_IS:
+            queue.pop("ack", None)
+            if acks := {key: value for part in parts for key, value in POLICIES.get(part, {}).items()}:
+                queue["ack"] = acks
+        return {self.data: _of_kind(self.data_queue, kind), self.acks: queue}
 
 
 def bottlenecks(hops: Sequence[Hop], direction: str) -> Bottlenecks:
@@ -112,9 +108,9 @@ def bottlenecks(hops: Sequence[Hop], direction: str) -> Bottlenecks:
     data, acks = _slowest(hops, direction), _slowest(hops, reverse)
     return Bottlenecks(
         f"hop.{data.name}.queue.{direction}",
-        _queue(data, direction),
+        getattr(data, direction).queue,
         f"hop.{acks.name}.queue.{reverse}",
-        _queue(acks, reverse),
+        getattr(acks, reverse).queue,
     )
 
 
@@ -151,12 +147,9 @@ def _slowest(hops: Sequence[Hop], direction: str) -> Hop:
     return hops[min(rated)[1]]
 
 
-def _queue(hop: Hop, direction: str) -> dict[str, Any]:
-    queue = getattr(hop, direction).queue
-    return queue.written(given=True) if queue else {}
-
-
-def _of_kind(queue: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    if kind in (AS_IS, queue.get("kind", "droptail")):
-        return dict(queue)
-    return {"kind": kind, **{key: queue[key] for key in ("packets", "bytes", "ack") if key in queue}}
+def _of_kind(queue: CheckedTable | None, kind: str) -> dict[str, Any]:
+    """A queue as written, with the same limits and ACK policy if it is to be of another kind."""
+    written = queue.written(given=True) if queue else {}
+    if kind in (AS_IS, written.get("kind", "droptail")):
+        return written
+    return {"kind": kind, **{key: written[key] for key in ("packets", "bytes", "ack") if key in written}}

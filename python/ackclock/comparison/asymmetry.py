@@ -7,10 +7,33 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from ackclock import _native
 from ackclock.closed_forms import normalized_bandwidth_ratio
+from ackclock.simulation.plan import Plan
+
+if TYPE_CHECKING:
+    from ackclock.report.run_input import HopTable
+
+Way = Literal["down", "up"]
+
+
+class _Tcp(TypedDict):
+    """The sizes of a planned TCP flow that k needs, in bytes."""
+
+    segment: int
+    header: int
+    timestamps: bool
+    timestamp_bytes: int
+
+
+class _Flow(TypedDict):
+    """A planned flow: its hops by their numbers."""
+
+    direction: Way
+    hops: Sequence[int]
+    tcp: _Tcp | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +73,18 @@ def implied(k: float) -> str:
     return f"{every}, with delayed ACKs one in {_few(k / 2.0)}"
 
 
-def asymmetry(plan: Mapping[str, Any]) -> Asymmetry | None:
+def asymmetry(plan: Plan) -> Asymmetry | None:
     """k of the first TCP flow of a plan (``docs/inside/plan.md``); None without one (see
     ``why_no_asymmetry``).
     """
     flow = _first_tcp(plan)
     if flow is None or why_no_asymmetry(plan):
         return None
-    tcp, directions = flow["tcp"], ("down", "up") if flow["direction"] == "down" else ("up", "down")
+    tcp, direction = flow["tcp"], flow["direction"]
+    assert tcp is not None
     options = tcp["timestamp_bytes"] if tcp["timestamps"] else 0
-    hops = [plan["hops"][index] for index in flow["hops"]]
-    data = _slowest(hops, directions[0], tcp["segment"] + tcp["header"] + options)
-    ack = _slowest(hops, directions[1], tcp["header"] + options)
+    data = _slowest(plan, flow, direction, tcp["segment"] + tcp["header"] + options)
+    ack = _slowest(plan, flow, "up" if direction == "down" else "down", tcp["header"] + options)
     if data is None or ack is None:
         return None
     (forward, data_bytes), (reverse, ack_bytes) = data, ack
@@ -69,12 +92,12 @@ def asymmetry(plan: Mapping[str, Any]) -> Asymmetry | None:
     return Asymmetry(k, forward, reverse, data_bytes, ack_bytes)
 
 
-def why_no_asymmetry(plan: Mapping[str, Any]) -> str | None:
+def why_no_asymmetry(plan: Plan) -> str | None:
     """The reason why a plan's first TCP flow has no k, as a clause; None if it has one."""
     flow = _first_tcp(plan)
     if flow is None:
         return "there is no TCP flow"
-    hops = [plan["hops"][index] for index in flow["hops"]]
+    hops = [plan.document["hops"][index] for index in flow["hops"]]
     medium = next((hop for hop in hops if hop["medium"] and hop["medium"]["kind"] != "grants"), None)
     if medium is not None:
         return f"both directions share the capacity of {medium['name']}, so there is no ratio"
@@ -94,9 +117,9 @@ def why_no_asymmetry(plan: Mapping[str, Any]) -> str | None:
     return f"no hop limits the direction {unlimited}" if unlimited else None
 
 
-def recorded_warning(scenario: Mapping[str, Any]) -> str | None:
+def recorded_warning(hops: Sequence[HopTable]) -> str | None:
     """The note about recorded rates, as a sentence; None without one."""
-    recorded = [hop["name"] for hop in scenario["hop"] if _is_recorded(hop.get("rate"))]
+    recorded = [hop["name"] for hop in hops if _is_recorded(hop.get("rate"))]
     if not recorded:
         return None
     return (
@@ -105,17 +128,17 @@ def recorded_warning(scenario: Mapping[str, Any]) -> str | None:
     )
 
 
-def _is_recorded(rate: Any) -> bool:
+def _is_recorded(rate: object) -> bool:
     if not isinstance(rate, Mapping):
         return False
     return "trace" in rate or any(isinstance(side, Mapping) and "trace" in side for side in rate.values())
 
 
-def _first_tcp(plan: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _first_tcp(plan: Plan) -> _Flow | None:
     """The first TCP flow, or the last part of the first one that proxies split."""
     near = {"down": "near", "up": "far"}
-    feeding = {(proxy[near[direction]], direction) for proxy in plan.get("proxies", ()) for direction in near}
-    numbered = enumerate(plan["flows"])
+    feeding = {(proxy[near[way]], way) for proxy in plan.document.get("proxies", ()) for way in near}
+    numbered = enumerate(plan.document["flows"])
     return next((flow for number, flow in numbered if flow["tcp"] and (number, flow["direction"]) not in feeding), None)
 
 
@@ -123,10 +146,11 @@ def _few(ratio: float) -> str:
     return f"{ratio:.0f}" if ratio >= 9.5 else f"{ratio:.2g}"
 
 
-def _slowest(hops: Sequence[Mapping[str, Any]], direction: str, size: int) -> tuple[float, int] | None:
-    """Rate and size on the wire at the hop with the longest transmission time of a packet of
+def _slowest(plan: Plan, flow: _Flow, direction: Way, size: int) -> tuple[float, int] | None:
+    """Rate and size on the wire at the flow's hop with the longest transmission time of a packet of
     ``size`` bytes.
     """
+    hops = [plan.document["hops"][index] for index in flow["hops"]]
     sides = [hop[direction] for hop in hops if hop[direction] and hop[direction]["rate"]]
     candidates = [(float(side["rate"]["bps"]), _native.on_wire(json.dumps(side["framing"]), size)) for side in sides]
     granted = [hop["medium"][direction] for hop in hops if hop["medium"] and hop[direction]]

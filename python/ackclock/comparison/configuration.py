@@ -14,8 +14,17 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from ackclock.arguments.compare import Buffer
-from ackclock.comparison.ack_path import AS_IS, HOST, check_policies, check_queues, check_techniques, technique_keys
+from ackclock.comparison.ack_path import (
+    AS_IS,
+    HOST,
+    Bottlenecks,
+    check_policies,
+    check_queues,
+    check_techniques,
+    technique_keys,
+)
 from ackclock.errors import InputError
+from ackclock.input.scenario.sweep_paths import Point
 
 if TYPE_CHECKING:
     from ackclock.documents.compare import Configuration as ConfigurationKeys
@@ -26,7 +35,7 @@ UP_TO = f"{AUTO}:"
 """What precedes the maximum of autotuning."""
 
 
-def buffer_keys(end: str, buffer: str) -> dict[str, object]:
+def buffer_keys(end: str, buffer: str) -> dict[str, str]:
     """A buffer as sweep parameters; `end` is "send" or "receive"."""
     if not buffer.startswith(UP_TO):
         return {f"tcp.{end}_buffer": buffer}
@@ -107,15 +116,17 @@ class Configuration:
             "ack_technique": self.ack_technique,
         }
 
-    @property
-    def tcp_keys(self) -> dict[str, object]:
-        """The hosts' part of the configuration as sweep parameters."""
+    def point(self, path: Bottlenecks | None) -> Point:
+        """The configuration as sweep parameters of the scenario; `path` is None where no
+        configuration varies its queues.
+        """
         return {
             "tcp.variant": self.variant,
             **buffer_keys("send", self.send_buffer),
             **buffer_keys("receive", self.receive_buffer),
             "tcp.delayed_ack": self.delayed_ack,
             **technique_keys(self.ack_technique),
+            **(path.keys(self.queue, self.ack_policy) if path else {}),
         }
 
 

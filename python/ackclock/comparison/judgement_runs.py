@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ackclock.arguments.compare import CompareArguments
 from ackclock.comparison import loads
+from ackclock.comparison.ack_path import Bottlenecks
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.judgement import (
     SHORTLISTED,
@@ -23,9 +23,11 @@ from ackclock.comparison.judgement import (
 from ackclock.comparison.prices import BesideRuns, jain_by_seed, of_beside, prices
 from ackclock.comparison.ranking import Ranked
 from ackclock.comparison.result import Prices
+from ackclock.input.objects import Flow
 from ackclock.input.scenario.draft import Draft
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.input.scenario.model import Scenario
+from ackclock.input.scenario.sweep_paths import Point
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.harm import BOUNDED, DEFAULTS, FIRST_SEEDS, SEEDS, Harm, HarmBound, HarmRun, Place
@@ -70,8 +72,8 @@ class JudgementRuns:
 
     Attributes:
         arguments: those of the comparison.
-        draft: the comparison's scenario; `flows` are its [[flow]] tables, the first is compared.
-        points: the configurations as sweep parameters.
+        draft: the comparison's scenario; `flows` are its flows, the first is compared.
+        path: the queues that the configurations vary; None: none.
         seeds: those of the comparison.
         folder: of the datasets; None: in memory.
         before, planned: the number of runs of the comparison, and about that of all, for the
@@ -82,8 +84,8 @@ class JudgementRuns:
 
     arguments: CompareArguments
     draft: Draft
-    flows: Sequence[Mapping[str, Any]]
-    points: Mapping[Configuration, Mapping[str, Any]]
+    flows: Sequence[Flow]
+    path: Bottlenecks | None
     seeds: Sequence[int]
     folder: Path | None
     of_seed: Callable[[Scenario, int], Scenario] | None
@@ -96,7 +98,7 @@ class JudgementRuns:
     @property
     def direction(self) -> str:
         """Of the data of the compared flows."""
-        return str(self.flows[0]["direction"])
+        return str(self.flows[0].direction)
 
     @cached_property
     def usual(self) -> str:
@@ -108,7 +110,7 @@ class JudgementRuns:
         """The bound of harm, and the runs beside other flows."""
         duration_s = self.draft.check().duration / 1e12
         return HarmBound(
-            self._place({}),
+            self._place(None),
             [self.direction],
             self._beside,
             first_seed=self.seeds[0],
@@ -123,22 +125,18 @@ class JudgementRuns:
         ranking: Sequence[Ranked],
         metrics: Mapping[Configuration, Seeds],
         low_latency: Ranked | None,
-    ) -> dict[str, Any]:
-        """`judgement`, `prices` and `further` of a comparison: what is recommended, what the first
-        choices cost others, and the datasets of their runs.
-        """
+    ) -> tuple[Judgement, Prices]:
+        """What is recommended, and what the first choices cost others."""
         goal, may_harm = self.arguments.goal, self.arguments.may_harm
         picked = shortlist(ranking, goal, self.usual, low_latency)
         defaults = defaults_label(ranking, self.usual)
-        points: dict[str, Mapping[str, Any]] = {
-            one.configuration.label: self.points[one.configuration] for one in picked
-        }
-        points.setdefault(defaults, {})
         by_label = {one.configuration.label: one for one in picked}
-        under_loads = self._under_loads(points)
+        tried: dict[str, Configuration | None] = {label: one.configuration for label, one in by_label.items()}
+        tried.setdefault(defaults, None)
+        under_loads = self._under_loads(tried)
 
         def harm_of(label: str) -> Sequence[Harm]:
-            return self.bound.check({label: self._place(points[label])})[label]
+            return self.bound.check({label: self._place(tried[label])})[label]
 
         judge = Judge(
             goal,
@@ -164,7 +162,7 @@ class JudgementRuns:
             self.bound.seed_count,
             self.bound.measured_s,
         )
-        tested = [label for label in points if label in judge.harm or label == defaults]
+        tested = [label for label in tried if label in judge.harm or label == defaults]
         asked = under_loads[defaults].get(self.direction) or next(iter(under_loads[defaults].values()))
         runs = {
             label: BesideRuns(
@@ -179,34 +177,34 @@ class JudgementRuns:
             self.arguments.progress(self.before, self.before, "")
         tied = {label: one.tied_with for label, one in by_label.items()}
         priced, references = prices(runs, tied, defaults)
-        return {
-            "judgement": judgement,
-            "prices": Prices(priced, references, self.datasets, self.bound.seed_count),
-            "further": self.datasets,
-        }
+        return judgement, Prices(priced, references, self.datasets, self.bound.seed_count)
 
-    def _place(self, point: Mapping[str, Any]) -> Place:
-        return Place(self.draft, {"host": self.arguments.host} if self.arguments.host else {}, point)
+    def _point(self, choice: Configuration | None) -> Point:
+        """Sweep parameters of a configuration; None: the host's defaults over the link as it is."""
+        return choice.point(self.path) if choice else {}
+
+    def _place(self, choice: Configuration | None) -> Place:
+        return Place(self.draft, {"host": self.arguments.host} if self.arguments.host else {}, self._point(choice))
 
     def _beside_of(self, label: str, defaults: str) -> dict[str, Seeds]:
         """The runs of a choice beside each companion."""
         name = DEFAULTS if label == defaults else label
         return {one: self.bound.seeds(name, self.direction, one) for one in BOUNDED}
 
-    def _under_loads(self, points: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Seeds]]:
+    def _under_loads(self, tried: Mapping[str, Configuration | None]) -> dict[str, dict[str, Seeds]]:
         """The metrics of each choice under each load, by seed."""
         names = loads.load_names(len(self.flows) - 1)
         drafts = loads.drafts(self.draft, self.flows, names)
-        keys = [(label, name) for label in points for name in names]
+        keys = [(label, name) for label in tried for name in names]
         found = self._run(
             LOADS,
             [{"label": label, "load": name} for label, name in keys],
-            [drafts[name].check(points[label]) for label, name in keys],
+            [drafts[name].check(self._point(tried[label])) for label, name in keys],
             tuple(self.seeds[:LOAD_SEEDS]),
             loads.of_load,
         )
         by_key = dict(zip(keys, found, strict=True))
-        return {label: {name: by_key[label, name] for name in names} for label in points}
+        return {label: {name: by_key[label, name] for name in names} for label in tried}
 
     def _beside(self, name: str, runs: Sequence[HarmRun], seeds: Sequence[int]) -> list[Seeds]:
         params = [{"label": run.label, "direction": run.direction, "beside": run.companion} for run in runs]
@@ -215,7 +213,7 @@ class JudgementRuns:
     def _run(
         self,
         name: str,
-        params: Sequence[Mapping[str, Any]],
+        params: Sequence[Mapping[str, str]],
         scenarios: Sequence[Scenario],
         seeds: tuple[int, ...],
         metrics: Metrics,

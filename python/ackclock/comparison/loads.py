@@ -5,11 +5,12 @@ each with a sparse flow in both directions, and the score of the goal (simulatio
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.input.link.hop import DIRECTIONS
+from ackclock.input.objects import Flow, plain
 from ackclock.input.scenario.draft import Draft
 from ackclock.simulation.goals import GOALS, score
 from ackclock.simulation.loads import LOADS, load_of
@@ -35,19 +36,19 @@ def load_names(opposite: int) -> tuple[str, ...]:
     return (ASKED,) if opposite else tuple(LOADS)
 
 
-def drafts(draft: Draft, flows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Draft]:
+def drafts(draft: Draft, flows: Sequence[Flow], names: Sequence[str]) -> dict[str, Draft]:
     """The scenario under each load, with a sparse flow in both directions. `flows` are the
-    comparison's own [[flow]] tables; the first is compared.
+    comparison's own; the first is compared.
     """
     base = draft.check()
     duration_s = base.duration / 1e12
     sparse = sparse_tables({one: sparse_every_s(slowest_bps(base.hop, one), duration_s) for one in DIRECTIONS})
     found = {}
     for name in names:
-        own: list[dict[str, Any]] = [dict(flow) for flow in flows]
+        own = plain(list(flows))
         if name in LOADS:
-            of_direction = {one: f"{flows[0]['name']}_{one}" for one in DIRECTIONS}
-            own = LOADS[name].tables(of_direction, count=flows[0]["count"])
+            of_direction = {one: f"{flows[0].name}_{one}" for one in DIRECTIONS}
+            own = LOADS[name].tables(of_direction, count=flows[0].count)
         found[name] = draft.replaced({"flow": [*own, *sparse]})
     return found
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.comparison.ack_path import UNMARKED
 from ackclock.comparison.asymmetry import implied, recorded_warning
@@ -20,7 +20,7 @@ from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Table
-from ackclock.report.run_input import read_input
+from ackclock.report.run_input import RunInput, read_input
 from ackclock.report.sections import run_section, time_section
 from ackclock.simulation.model_tables import MAX_BARS, bar, bars_reading, drawn_range
 from ackclock.simulation.recordings import sentences
@@ -29,7 +29,7 @@ from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
     from ackclock.documents.compare import Comparison, Rank
-    from ackclock.documents.parts import Metrics
+    from ackclock.documents.parts import Estimate, Metrics
     from ackclock.plot.time_series import Panel
 
 _RANKED_BY = {
@@ -40,9 +40,7 @@ _RANKED_BY = {
 }
 
 
-def page(
-    document: Comparison, panels: Sequence[Panel], environment: Mapping[str, Any] | None = None, toml: str = ""
-) -> Page:
+def page(document: Comparison, panels: Sequence[Panel], given: RunInput) -> Page:
     """The page of ``compare``'s JSON document, with the panels of some of its runs."""
     metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
     best = _recommended(document)
@@ -65,8 +63,8 @@ def page(
                 "with a good rate, "
                 "the best of every other variant, and the last",
             ),
-            Section("The link", [link_path(document["scenario"]["hop"]), Facts(_link_facts(document))]),
-            run_section(document["scenario"], environment, toml),
+            Section("The link", [link_path(given.scenario["hop"]), Facts(_link_facts(document))]),
+            run_section(given),
         ],
         notes=_notes(document),
         kind="compare",
@@ -78,8 +76,8 @@ def folder_page(folder: Path) -> Page:
     from ackclock.plot.time_series import panels_of_dataset
 
     document = read_json(folder / COMPARE.document)
-    given = read_input(folder)
-    return page(document, panels_of_dataset(folder, document["shown"]), given.environment, given.toml)
+    given = replace(read_input(folder), scenario=document["scenario"])
+    return page(document, panels_of_dataset(folder, document["shown"]), given)
 
 
 def _measured(document: Comparison) -> list[Section]:
@@ -124,7 +122,7 @@ def _loads(document: Comparison) -> list[Section]:
             row.append(metric_cell(of.get("sparse_rtt_p95_ms")))
         harm = "; ".join(one["text"] for one in choice["harm"] or ())
         tested = "none" if choice["harm"] is not None else "not tested"
-        score = {**choice["score"], "modes": None, "values": None}
+        score: Estimate = {**choice["score"], "modes": [], "values": []}
         rows.append(
             [*row, metric_cell(score, 1.0 / base if base else 1.0), Cell(harm or tested, tone="bad" if harm else "")]
         )
@@ -259,7 +257,7 @@ def _ranking(document: Comparison, metrics: Mapping[str, Metrics], several: bool
 
 
 def _trade_off(metrics: Mapping[str, Metrics]) -> Chart:
-    rows = []
+    rows: list[vega.ConfigurationPoint] = []
     for label, of in metrics.items():
         goodput, rtt = of.get("goodput_bps"), of.get("rtt_p95_ms")
         if goodput and rtt:
@@ -271,7 +269,7 @@ def _trade_off(metrics: Mapping[str, Metrics]) -> Chart:
                     "goodput": (goodput["mean"] or 0.0) / 1e6,
                     "goodput_lo": goodput_lo / 1e6,
                     "goodput_hi": goodput_hi / 1e6,
-                    "rtt": rtt["mean"],
+                    "rtt": rtt["mean"] or 0.0,
                     "rtt_lo": rtt_lo,
                     "rtt_hi": rtt_hi,
                 }
@@ -305,7 +303,7 @@ def _link_facts(document: Comparison) -> list[tuple[str, str]]:
         )
     elif why := document.get("no_asymmetry"):
         facts.append(("Normalised bandwidth ratio k", f"none: {why}"))
-    if warning := recorded_warning(document["scenario"]):
+    if warning := recorded_warning(document["scenario"]["hop"]):
         facts.append(("A recorded rate", warning))
     facts += [("ACK congestion control", note) for note in document.get("notes", ()) if note == UNMARKED]
     label = _recommended(document)["label"]

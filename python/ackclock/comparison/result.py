@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -77,9 +77,9 @@ class Comparison(Result):
 
     ``link`` is the link as given, ``title`` its title, ``scenario`` the first configuration's
     resolved scenario, ``folder`` the run folder (None without one). ``no_asymmetry`` is the reason
-    if ``asymmetry`` is None; ``points`` are the configurations as sweep parameters; ``measured``
-    are a measurement's transfers; ``notes`` are sentences about the ranking; ``prices`` are what
-    the first choices cost other flows, ``judgement`` what is recommended by the ``goal``, both None
+    if ``asymmetry`` is None; ``configurations`` are all in the order asked for; ``measured`` are a
+    measurement's transfers; ``notes`` are sentences about the ranking; ``prices`` are what the
+    first choices cost other flows, ``judgement`` what is recommended by the ``goal``, both None
     without runs under loads and beside other flows, whose datasets are ``further``.
     """
 
@@ -92,20 +92,24 @@ class Comparison(Result):
     asymmetry: Asymmetry | None
     folder: Path | None
     no_asymmetry: str | None = None
-    points: Mapping[Configuration, Mapping[str, Any]] = field(default_factory=dict)
+    configurations: Sequence[Configuration] = ()
     measured: Sequence[MeasuredRow] = ()
     notes: Sequence[str] = ()
     prices: Prices | None = None
     goal: str = "balanced"
     judgement: Judgement | None = None
-    further: Sequence[Dataset] = ()
+
+    @property
+    def further(self) -> Sequence[Dataset]:
+        """The datasets besides that of the ranking."""
+        return self.prices.datasets if self.prices else ()
 
     @cached_property
     def results(self) -> Mapping[Configuration, Sequence[DatasetRun]]:
         """The runs of each configuration, in the order of the seeds; their tables are read on
         access.
         """
-        return {choice: self.data.results(index) for index, choice in enumerate(self.points)}
+        return {choice: self.data.results(index) for index, choice in enumerate(self.configurations)}
 
     @property
     def best(self) -> Ranked:
@@ -246,8 +250,9 @@ class Comparison(Result):
 
     def _page(self) -> Page:
         from ackclock.comparison.report_page import page
+        from ackclock.report.run_input import RunInput
 
-        return page(self.document, self.panels())
+        return page(self.document, self.panels(), RunInput.of(self.scenario))
 
     def _title(self) -> str:
         seeds = len(next(iter(self.results.values())))

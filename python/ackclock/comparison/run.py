@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ackclock._native import LimitFacts
 from ackclock.arguments import check, with_arguments
 from ackclock.arguments.compare import CompareArguments
-from ackclock.comparison.ack_path import AS_IS, UNMARKED, Bottlenecks, bottlenecks, unmarked
+from ackclock.comparison.ack_path import AS_IS, UNMARKED, bottlenecks, unmarked
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
 from ackclock.comparison.judgement_runs import JudgementRuns, max_runs, stored_below
@@ -24,11 +24,12 @@ from ackclock.comparison.result import Comparison
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
 from ackclock.congestion_control import with_names
 from ackclock.input import variant_groups
-from ackclock.input.objects import Hop, Link, plain, time_text
+from ackclock.input.objects import Bulk, Flow, Link, plain, time_text
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.input.scenario.link_draws import IN_RUN, LinkDraws
 from ackclock.input.scenario.resolution import resolved
+from ackclock.input.scenario.sweep_paths import Point
 from ackclock.input.units import show_time
 from ackclock.simulation import run_files
 from ackclock.simulation.chunk_runner import run_missing
@@ -73,26 +74,30 @@ def compare(arguments: CompareArguments) -> Comparison:
     named = with_names(list(arguments.variants)) if arguments.variants is not None else [variant_groups.DEFAULT_GROUP]
     known = variant_groups.expanded(named)
     ranked_flows = _flows(arguments)
+    link = arguments.link
+    if not isinstance(link, str | Path | Link):
+        link = Link(link)
     is_auto = arguments.duration == AUTO
-    written = {
-        **_path(arguments.link),
-        "duration": show_time(MIN_PS) if is_auto else time_text(arguments.duration),
-        "seeds": arguments.seeds if isinstance(arguments.seeds, int) else list(arguments.seeds),
-        "tcp": {"host": arguments.host} if arguments.host is not None else {},
-        "flow": ranked_flows,
-    }
-    draft = draft_of(written)
+    draft = draft_of(
+        {
+            **(link.to_dict() if isinstance(link, Link) else {"link": str(link)}),
+            "duration": show_time(MIN_PS) if is_auto else time_text(arguments.duration),
+            "seeds": arguments.seeds if isinstance(arguments.seeds, int) else list(arguments.seeds),
+            "tcp": {"host": arguments.host} if arguments.host is not None else {},
+            "flow": plain(ranked_flows),
+        }
+    )
     checked = draft.check()
     hops = checked.hop
     if is_auto:
-        draft = draft_of({**written, "duration": show_time(auto_duration(hops, len(checked.seeds)))})
+        draft = draft.replaced({"duration": show_time(auto_duration(hops, len(checked.seeds)))})
     host_buffers = HostBuffers.of(arguments.host or DEFAULT_HOST)
     sockets = host_buffers.for_path(arguments.buffers, hops, arguments.direction)
     choices = configurations(
         known, sockets, arguments.delayed_ack, arguments.queue, arguments.ack_policy, arguments.ack
     )
-    points = _points(choices, bottlenecks(hops, arguments.direction) if _varies_path(choices) else None)
-    scenarios = {choice: draft.check(point) for choice, point in points.items()}
+    path = bottlenecks(hops, arguments.direction) if _varies_path(choices) else None
+    scenarios = {choice: draft.check(choice.point(path)) for choice in choices}
     base = scenarios[choices[0]]
     draws = LinkDraws.beside(arguments.link) if isinstance(arguments.link, str | Path) else None
     runs = RunList(
@@ -136,10 +141,10 @@ def compare(arguments: CompareArguments) -> Comparison:
             goal=arguments.goal,
             ranking=ranked,
             data=data,
-            asymmetry=asymmetry(plans[0].document),
+            asymmetry=asymmetry(plans[0]),
             folder=folder,
-            no_asymmetry=why_no_asymmetry(plans[0].document),
-            points=points,
+            no_asymmetry=why_no_asymmetry(plans[0]),
+            configurations=choices,
             notes=[
                 *variant_groups.remarks(named, known),
                 *([SPLIT] if any(hop.pep for hop in hops) else []),
@@ -162,7 +167,7 @@ def compare(arguments: CompareArguments) -> Comparison:
                 arguments,
                 draft=draft,
                 flows=ranked_flows,
-                points=points,
+                path=path,
                 seeds=base.seeds,
                 folder=folder / PRICES if folder else None,
                 of_seed=runs.of_seed,
@@ -171,9 +176,10 @@ def compare(arguments: CompareArguments) -> Comparison:
                 cells_cpu_s=sum(map(runs.point_cpu_s, range(len(choices)))) * len(runs.seeds),
                 reopen=run.reopen if run and run.finished else None,
             )
-            comparison = replace(comparison, **judgement_runs.results(ranked, metrics, comparison.low_latency_choice))
+            judgement, prices = judgement_runs.results(ranked, metrics, comparison.low_latency_choice)
+            comparison = replace(comparison, judgement=judgement, prices=prices)
         if run:
-            _write(comparison, run.path)
+            _write(comparison, [choice.point(path) for choice in choices], run.path)
             if draws:
                 atomic_files.atomic_write(run.path / IN_RUN, draws.path.read_bytes())
             run.finish()
@@ -183,28 +189,16 @@ def compare(arguments: CompareArguments) -> Comparison:
     return comparison
 
 
-def _flows(arguments: CompareArguments) -> list[dict[str, Any]]:
-    bulk = {"workload": {"kind": "bulk"}}
-    compared = {"name": FLOW, "direction": arguments.direction, "count": arguments.flows, **bulk}
-    back = {"down": "up", "up": "down"}.get(arguments.direction, arguments.direction)
-    beside = {"name": OPPOSITE, "direction": back, "count": arguments.opposite, **bulk}
+def _flows(arguments: CompareArguments) -> list[Flow]:
+    direction = cast("Literal['down', 'up']", arguments.direction)
+    compared = Flow(name=FLOW, direction=direction, count=arguments.flows, workload=Bulk())
+    back: Literal["down", "up"] = "up" if direction == "down" else "down"
+    beside = Flow(name=OPPOSITE, direction=back, count=arguments.opposite, workload=Bulk())
     return [compared, beside] if arguments.opposite else [compared]
-
-
-def _path(link: str | Path | Link | Sequence[Hop | Mapping[str, Any]]) -> dict[str, Any]:
-    if isinstance(link, str | Path):
-        return {"link": str(link)}
-    return link.to_dict() if isinstance(link, Link) else {"hop": plain(list(link))}
 
 
 def _varies_path(choices: Sequence[Configuration]) -> bool:
     return any((choice.queue, choice.ack_policy) != (AS_IS, AS_IS) for choice in choices)
-
-
-def _points(choices: Sequence[Configuration], path: Bottlenecks | None) -> dict[Configuration, dict[str, Any]]:
-    """Each choice as sweep parameters of the scenario."""
-    of_path = {c: {**path.queue_keys(c.queue), **path.policy_keys(c.ack_policy)} if path else {} for c in choices}
-    return {choice: {**choice.tcp_keys, **of_path[choice]} for choice in choices}
 
 
 def of_compared(summary: ExplainedRun) -> dict[str, float]:
@@ -229,9 +223,8 @@ def _limits(data: Dataset, plans: Mapping[Configuration, Plan]) -> dict[Configur
     return limits
 
 
-def _write(comparison: Comparison, folder: Path) -> None:
+def _write(comparison: Comparison, points: Sequence[Point], folder: Path) -> None:
     first = next(iter(comparison.results.values()))
-    points = list(comparison.points.values())
     swept = {"sweep": swept} if (swept := _sweep(points)) else {}
     scenario = first[0].spec.scenario
     run_files.write_scenario(folder, scenario, extra=swept)
@@ -245,7 +238,7 @@ def _write(comparison: Comparison, folder: Path) -> None:
     atomic_files.write_json(folder / DOCUMENT, {**comparison.document, "shown": comparison.shown_numbers()})
 
 
-def _sweep(points: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def _sweep(points: Sequence[Point]) -> dict[str, list[Any]]:
     """The points as axes of a sweep; none where techniques set keys that other points do not
     have.
     """

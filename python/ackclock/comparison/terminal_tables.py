@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from ackclock.comparison.ack_path import AS_IS, HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ackclock.comparison.result import Comparison
+    from ackclock.documents.compare import ComparedCell, Rank
 
 
 MAX_ROWS = 10
@@ -72,7 +73,7 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
     notes = []
     if (value := comparison.asymmetry) is not None:
         notes.append(f"k = {value.k:.3g}: {implied(value.k)}.")
-    if warning := recorded_warning(comparison.scenario):
+    if warning := recorded_warning(comparison.scenario["hop"]):
         notes.append(warning)
     notes += sentences(use.as_json() for use in comparison.recordings)
     notes += comparison.notes
@@ -104,14 +105,14 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
     return table
 
 
-def short_ranking_table(document: Mapping[str, Any]) -> Table:
+def short_ranking_table(compared: Sequence[ComparedCell], ranking: Sequence[Rank]) -> Table:
     """The ranking of a comparison's document in the columns of a sweep."""
     from ackclock.simulation.terminal_tables import MEASURED, measured_cells
     from ackclock.terminal import text_table
 
     table = text_table("Ranking", ["rank", "configuration"], MEASURED)
-    metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
-    for ranked in document["ranking"]:
+    metrics = {cell["label"]: cell["metrics"] for cell in compared}
+    for ranked in ranking:
         cells = measured_cells(metrics[ranked["label"]])[: len(MEASURED)]
         table.add_row(str(ranked["rank"]), ranked["label"], *cells)
     return table

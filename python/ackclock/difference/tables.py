@@ -88,18 +88,20 @@ def _chart(document: RunDifference) -> Chart | None:
     """The differences in percent of A with their intervals, those that differ first; None without
     one that has an interval.
     """
-    from ackclock.plot.vega import differences
+    from ackclock.plot.vega import DifferenceRow, differences
 
     known = [
         (row, 100.0 / abs(base), row["difference"], row["lo"], row["hi"])
         for row in document["metrics"]
         if (base := row["a"]) and row["lo"] is not None and row["differs"] is not None
     ]
-    rows = [
+    rows: list[DifferenceRow] = [
         {
             "label": f"{row['metric']}, {row['where']}" if row["where"] else str(row["metric"]),
             "verdict": "differs" if row["differs"] else "no more than chance",
-            **{name: scale * (value or 0.0) for name, value in (("mean", mean), ("lo", lo), ("hi", hi))},
+            "mean": scale * (mean or 0.0),
+            "lo": scale * (lo or 0.0),
+            "hi": scale * (hi or 0.0),
         }
         for row, scale, mean, lo, hi in sorted(known, key=lambda one: not one[0]["differs"])
     ]

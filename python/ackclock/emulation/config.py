@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.errors import InputError, format_value, native_errors
 from ackclock.input.document import read_document
@@ -116,10 +116,14 @@ def _with_live(draft: Draft, clients: int) -> Draft:
     )
     # The log has its own sampling interval. Samples of 90 days would exceed the limit of a
     # simulation.
-    keys: dict[str, Any] = {"duration": PLAN_DURATION, "sample": "0 s", "clients": max(clients, data.get("clients", 1))}
-    if not has_live:
-        keys["flow"] = [{**LIVE_FLOW, "count": clients}, *flows]
-    return draft.replaced(keys)
+    return draft.replaced(
+        {
+            "duration": PLAN_DURATION,
+            "sample": "0 s",
+            "clients": max(clients, data.get("clients", 1)),
+            "flow": flows if has_live else [{**LIVE_FLOW, "count": clients}, *flows],
+        }
+    )
 
 
 def check_names(names: Sequence[str]) -> tuple[str, ...]:

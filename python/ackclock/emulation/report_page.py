@@ -3,11 +3,11 @@ captures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from ackclock.emulation.timeline import timeline
 from ackclock.format import milliseconds, percent, rate
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Block, Cell, Column, Facts, Page, Section, Table
-from ackclock.report.run_input import read_input
+from ackclock.report.run_input import RunInput, ScenarioTables, read_input
 from ackclock.report.sections import run_section, time_section
 
 if TYPE_CHECKING:
@@ -34,13 +34,7 @@ ANSWERS = {
 """The first sentence by grade."""
 
 
-def page(
-    done: Emulation,
-    scenario: Mapping[str, Any],
-    panels: Sequence[Panel],
-    environment: Mapping[str, Any] | None = None,
-    toml: str = "",
-) -> Page:
+def page(done: Emulation, panels: Sequence[Panel], given: RunInput) -> Page:
     """The page of one emulation."""
     document = done.document
     answer = ANSWERS[document["grade"]].format(why=document["why"])
@@ -62,9 +56,9 @@ def page(
             Section("Connections", _connections(done.flows)),
             Section("The emulator's errors", [_clients(document), _machine(document)]),
             time_section(panels, "the queues of the link, and simulated flows if there are any"),
-            Section("The link", [link_path(scenario["hop"])]),
+            Section("The link", [link_path(given.scenario["hop"])]),
             replace(
-                run_section(_as_run(scenario, document), environment, toml),
+                run_section(replace(given, scenario=_as_run(given.scenario, document))),
                 lead="The link's random numbers are reproducible; the packets of real hosts are not.",
             ),
         ],
@@ -80,7 +74,7 @@ def page(
     )
 
 
-def _as_run(scenario: Mapping[str, Any], document: EmulationAudit) -> dict[str, Any]:
+def _as_run(scenario: ScenarioTables, document: EmulationAudit) -> ScenarioTables:
     """The scenario with the time that it ran; host stack and segments are those of simulated
     flows.
     """
@@ -100,7 +94,7 @@ def folder_page(folder: Path) -> Page:
 
     given = read_input(folder)
     panels = panels_of_run(frames_in(folder)) if (folder / "hops.parquet").is_file() else []
-    return page(open_emulation(folder), given.scenario, panels, given.environment, given.toml)
+    return page(open_emulation(folder), panels, given)
 
 
 def _command(document: EmulationAudit) -> str:

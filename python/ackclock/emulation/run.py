@@ -372,7 +372,7 @@ def _table(name: str, folder: Path, scenario: Scenario) -> pl.LazyFrame:
     ).drop("sent_ps", "at_ps")
 
 
-def _schema(table: str) -> dict[str, Any]:
+def _schema(table: str) -> dict[str, type[pl.DataType]]:
     import polars as pl
 
     count, real = pl.UInt64, pl.Float64

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from ackclock.format import rate
 from ackclock.terminal import text_table
 
+if TYPE_CHECKING:
+    from ackclock.documents.emulate import EmulationAudit
+    from ackclock.documents.engine import HopReport, ProcessTimes
 
-def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
+
+def emulation_tables(document: EmulationAudit) -> list[Table]:
     """Release errors of an emulation, its hops, and its processes. Times of the first in
     microseconds."""
     audit = text_table(
@@ -44,18 +47,19 @@ def emulation_tables(document: Mapping[str, Any]) -> list[Table]:
     return [audit, hops, processes]
 
 
-def process_times(document: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+def process_times(document: EmulationAudit) -> list[tuple[str, ProcessTimes]]:
     """The times of the commands' processes by end; none for an end without a command."""
-    waits = document.get("cpu_wait") or {}
-    return [(end, waits[end]) for end in ("server", "client") if waits.get(end)]
+    waits = document.get("cpu_wait")
+    ends = (("server", waits["server"]), ("client", waits["client"])) if waits else ()
+    return [(end, times) for end, times in ends if times]
 
 
-def wait_share(times: Mapping[str, Any]) -> str:
+def wait_share(times: ProcessTimes) -> str:
     """The share of the run in which the thread that waited longest waited for a CPU."""
     return f"{times['max_wait_percent']:.1f} % of the run"
 
 
-def configured(hop: Mapping[str, Any]) -> str:
+def configured(hop: HopReport) -> str:
     """The configured rate of a hop, or where its recording started; empty without."""
     if recording := hop.get("recording"):
         return f"recorded, from {recording['start_s']:.3f} s on"

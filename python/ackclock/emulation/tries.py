@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -17,7 +17,7 @@ from ackclock.errors import AckclockError, RunFailed, from_document
 if TYPE_CHECKING:
     from ackclock.documents.engine import ClientReport, EmulationReport
 
-T = TypeVar("T", bound=Mapping[str, object])
+T = TypeVar("T")
 UNUSED: Final = "unused"
 """The grade of an emulation without a packet: it shows nothing of the machine's lateness."""
 GRADES = ("invalid", UNUSED, "usable", "exact")
@@ -91,8 +91,8 @@ def in_child(attempt: Callable[[], T]) -> tuple[T, bool]:
     return document, bool(signals.received)
 
 
-def _answer(attempt: Callable[[], Mapping[str, object]], sender: int) -> None:
-    answer: Mapping[str, object]
+def _answer(attempt: Callable[[], object], sender: int) -> None:
+    answer: object
     try:
         answer = attempt()
     except AckclockError as error:

@@ -8,7 +8,7 @@ import csv
 import io
 import json
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ class Plot:
     Needs the extra `plot` (altair and vl-convert); nothing is fetched.
     """
 
-    def __init__(self, charts: Sequence[Panel | Mapping[str, Any]], title: str = "", conditions: str = "") -> None:
-        """Take panels over time, or Vega-Lite specifications, in the order in which they are drawn.
+    def __init__(self, charts: Sequence[Panel | vega.Specification], title: str = "", conditions: str = "") -> None:
+        """Take panels over time, or specifications, in the order in which they are drawn.
         ``conditions`` stand below the title, smaller.
 
         Raises:
@@ -39,13 +39,7 @@ class Plot:
             raise ValueError("nothing to draw: the run recorded no series (sample = 0 s)")
         self.title = title
         self.conditions = conditions
-        specs = [vega.time_chart(chart) if isinstance(chart, Panel) else dict(chart) for chart in charts]
-        # Vega-Lite finds named data sets at the top of a specification only.
-        self._datasets = {name: rows for spec in specs for name, rows in spec.get("datasets", {}).items()}
-        self._charts = [
-            {key: value for key, value in spec.items() if key not in ("config", "padding", "datasets")}
-            for spec in specs
-        ]
+        self._charts = [vega.time_chart(chart) if isinstance(chart, Panel) else chart for chart in charts]
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -54,9 +48,10 @@ class Plot:
         title = {"title": {"text": self.title, **below}} if self.title else {}
         return {
             **title,
-            "vconcat": self._charts,
+            "vconcat": [chart.without("config", "padding", "datasets").tree for chart in self._charts],
             "resolve": {"scale": dict.fromkeys(("color", "strokeDash", "shape"), "independent")},
-            "datasets": self._datasets,
+            # Vega-Lite finds named data sets at the top of a specification only.
+            "datasets": {name: rows for chart in self._charts for name, rows in chart.datasets.items()},
             "config": vega.CONFIG,
             "background": "white",
         }
@@ -65,7 +60,7 @@ class Plot:
         """The drawn values: the rows of every chart, with a column for each field; of several
         charts, the first column has the chart's number.
         """
-        tables = [list(rows_of(chart, self._datasets)) for chart in self._charts]
+        tables = [list(chart.rows()) for chart in self._charts]
         several = len(tables) > 1
         rows = [{"chart": number, **row} if several else row for number, table in enumerate(tables, 1) for row in table]
         text = io.StringIO()
@@ -117,20 +112,3 @@ class Plot:
         return (
             f"Plot of {len(self._charts)} charts: {self.title}" if self.title else f"Plot of {len(self._charts)} charts"
         )
-
-
-def rows_of(chart: Mapping[str, Any], datasets: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The rows of a chart's data in order, each data set once; labels at the ends of lines are left
-    out. ``datasets`` has the named ones.
-    """
-    seen: list[Any] = []
-    parts = [chart]
-    while parts:
-        part = parts.pop(0)
-        parts = [*(inner for key in ("layer", "vconcat") for inner in part.get(key, ())), *parts]
-        data = part.get("data")
-        if not data or part.get("name") == vega.LABELS or data in seen:
-            continue
-        seen.append(data)
-        values = datasets[data["name"]] if "name" in data else data["values"]
-        yield from csv.DictReader(io.StringIO(values)) if isinstance(values, str) else values

@@ -7,11 +7,17 @@ vector drawing bears.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import polars as pl
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from ackclock.plot.vega import Specification
 
 MAX_MARKS = 40_000
 """Maximum data packets, ACKs and SACK blocks of a graph, which limits the page's size.
@@ -41,35 +47,43 @@ LINES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """A graph: its data (times in s, positions in bytes of the stream), and the intervals to show,
-    each with an explanation.
+class Marks(TypedDict):
+    """The data of a graph: times in s, positions in bytes of the stream. A row of ``data`` has
+    time, first and last position and the number of its kind.
     """
 
-    data: dict[str, Any]
+    kinds: list[str]
+    colours: list[str]
+    data: list[list[float]]
+    ack: list[list[float]]
+    window: list[list[float]]
+    sack: list[list[float]]
+    lost: list[list[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A graph, and the intervals to show, each with an explanation."""
+
+    data: Marks
     views: list[tuple[str, float, float]] = field(default_factory=list)
 
     @property
     def legend(self) -> list[tuple[str, str]]:
         """Names and colours of the kinds in the graph."""
-        present = {
-            kind
-            for kind in self.data["kinds"]
-            if any(row[3] == self.data["kinds"].index(kind) for row in self.data["data"])
-        }
+        present = {self.data["kinds"][int(row[3])] for row in self.data["data"]}
         shown = [KINDS[kind] for kind in KINDS if kind in present]
         return shown + [LINES[key] for key in ("ack", "window", "sack", "lost") if self.data[key]]
 
-    def specification(self) -> dict[str, Any]:
-        """The graph as a Vega-Lite specification, for files; the page draws it on a canvas."""
+    def specification(self) -> Specification:
+        """The graph as Vega-Lite, for files; the page draws it on a canvas."""
         import altair as alt
 
-        from ackclock.plot.vega import WIDTH, specification
+        from ackclock.plot.vega import WIDTH, Specification
 
         names = dict(self.legend)
         kinds = [KINDS.get(kind, (kind, ""))[0] for kind in self.data["kinds"]]
-        marks = [(t, low, high, kinds[kind]) for t, low, high, kind in self.data["data"]]
+        marks = [(t, low, high, kinds[int(kind)]) for t, low, high, kind in self.data["data"]]
         marks += [(t, low, high, LINES["sack"][0]) for t, low, high in self.data["sack"]]
         steps = [(t, edge, LINES[key][0]) for key in ("ack", "window") for t, edge in self.data[key]]
         colour = alt.Color(
@@ -80,7 +94,7 @@ class Sequence:
         x = alt.X("time_s:Q", title="Time (s)", scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False))
         y = alt.Y("from_byte:Q", title="Sequence number (bytes)", axis=alt.Axis(format="~s"))
 
-        def rows(fields: tuple[str, ...], values: list[tuple[Any, ...]]) -> Any:
+        def rows(fields: tuple[str, ...], values: Iterable[tuple[float | str, ...]]) -> alt.Chart:
             return alt.Chart(alt.InlineData(values=[dict(zip(fields, row, strict=True)) for row in values]))
 
         layers = [
@@ -95,7 +109,7 @@ class Sequence:
             lost = [(t, edge, LINES["lost"][0]) for t, edge in self.data["lost"]]
             crosses = rows(("time_s", "from_byte", "what"), lost).mark_point(shape="cross", size=40)
             layers.append(crosses.encode(x=x, y=y, color=colour))
-        return specification(alt.layer(*layers).properties(width=WIDTH, height=340))
+        return Specification.of(alt.layer(*layers).properties(width=WIDTH, height=340))
 
 
 def sequence(sent: pl.DataFrame, back: pl.DataFrame, lost: set[float]) -> Sequence:
@@ -113,7 +127,7 @@ def sequence(sent: pl.DataFrame, back: pl.DataFrame, lost: set[float]) -> Sequen
     acks = back.filter(pl.col("ack").is_not_null() & (pl.col("kind") != "reset"))
     steps = _thinned(acks)
     gone = data.filter(pl.col("time_s").is_in(list(lost))) if lost else data.head(0)
-    document = {
+    marks: Marks = {
         "kinds": kinds,
         "colours": [colour for _, colour in KINDS.values()],
         "data": rows,
@@ -124,7 +138,7 @@ def sequence(sent: pl.DataFrame, back: pl.DataFrame, lost: set[float]) -> Sequen
         "sack": _sacks(acks),
         "lost": [[round(t, 6), seq] for t, seq in gone.select("time_s", "seq").iter_rows()],
     }
-    return Sequence(document, _views(data, acks))
+    return Sequence(marks, _views(data, acks))
 
 
 def _thinned(frame: pl.DataFrame) -> pl.DataFrame:

@@ -5,11 +5,14 @@ report.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from ackclock.plot.theme import INK, MUTED
-from ackclock.plot.vega import LEGEND_COLUMNS, WIDTH, specification
+from ackclock.plot.vega import LEGEND_COLUMNS, WIDTH, Specification
+
+if TYPE_CHECKING:
+    import altair as alt
 
 HEIGHT = 260
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8B5A2B", "#000000")
@@ -23,14 +26,37 @@ LONG = 12
 NAMED_PLACES = 12
 
 
-def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
-    """``figure`` has ``x``, ``y`` (titles), ``log_x`` and ``rows`` of ``line``, ``x``, ``y``,
-    ``lo`` and ``hi``.
+class CurvePoint(TypedDict):
+    """A point of a line with its interval; one of the paper's own has ``paper``."""
 
-    Rows that are the ``paper``'s own are dashed, in their line's colour or in grey; a ``trace`` has
-    no marks at its points; what is above ``top`` is cut off. ``ticks`` are positions on the x axis
-    with labels that are not numbers; where ``joined`` is false points have no line between them.
+    line: str
+    x: float
+    y: float | None
+    lo: float | None
+    hi: float | None
+    paper: NotRequired[bool]
+
+
+class Curves(TypedDict):
+    """What `swept` draws. ``x`` and ``y`` are titles.
+
+    A ``trace`` has no marks at its points; what is above ``top`` is cut off. ``ticks`` are
+    positions on the x axis with labels that are not numbers; where ``joined`` is false points have
+    no line between them.
     """
+
+    x: str
+    y: str
+    log_x: bool
+    rows: Sequence[CurvePoint]
+    trace: NotRequired[bool]
+    top: NotRequired[float]
+    ticks: NotRequired[Sequence[Sequence[float | str]]]
+    joined: NotRequired[bool]
+
+
+def swept(figure: Curves) -> Specification:
+    """The lines of a figure. The paper's own are dashed, in their line's colour or in grey."""
     import altair as alt
 
     rows = [row for row in figure["rows"] if row["y"] is not None]
@@ -51,10 +77,10 @@ def swept(figure: Mapping[str, Any]) -> dict[str, Any]:
         stated = alt.Chart(alt.InlineData(values=theirs))
         layers.append(stated.mark_line(strokeWidth=1.2).encode(**on, strokeDash=dash))
         layers.append(stated.mark_point(shape="diamond", size=50, filled=False).encode(**on, tooltip=_hover(figure)))
-    return specification(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
+    return Specification.of(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
 
 
-def _x(figure: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Any:
+def _x(figure: Curves, rows: Sequence[CurvePoint]) -> alt.X:
     """A few integer positions on a linear axis have a label each."""
     import altair as alt
 
@@ -62,19 +88,21 @@ def _x(figure: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Any:
     log = bool(figure["log_x"])
     labels = {float(x): str(label) for x, label in figure.get("ticks", ())}
     few = 0 < len(places) <= NAMED_PLACES and (log or all(float(place).is_integer() for place in places))
-    ticks: dict[str, Any] = {"values": places} if few or labels else {"tickCount": 6}
+    # Vega rounds the labels of few ticks to their distance, and prints 16 as 2e+1.
+    expression = "format(datum.value, '~g')" if few else ""
     if labels:
-        ticks["labelExpr"] = f"{json.dumps([labels.get(x, f'{x:g}') for x in places])}[indexof({places}, datum.value)]"
-    elif few:
-        # Vega rounds the labels of few ticks to their distance, and prints 16 as 2e+1.
-        ticks["labelExpr"] = "format(datum.value, '~g')"
-    elif log:
-        ticks["format"] = "~g"
+        expression = f"{json.dumps([labels.get(x, f'{x:g}') for x in places])}[indexof({places}, datum.value)]"
+    axis = alt.Axis(
+        grid=False,
+        **({"values": places} if few or labels else {"tickCount": 6}),
+        labelExpr=expression or alt.Undefined,
+        format="~g" if log and not expression else alt.Undefined,
+    )
     scale = alt.Scale(type="log" if log else "linear", nice=False, padding=12)
-    return alt.X("x:Q", title=figure["x"], scale=scale, axis=alt.Axis(grid=False, **ticks))
+    return alt.X("x:Q", title=figure["x"], scale=scale, axis=axis)
 
 
-def _y(figure: Mapping[str, Any]) -> Any:
+def _y(figure: Curves) -> alt.Y:
     import altair as alt
 
     top = figure.get("top")
@@ -84,7 +112,7 @@ def _y(figure: Mapping[str, Any]) -> Any:
     return alt.Y("y:Q", title=figure["y"], scale=scale)
 
 
-def _colour(names: Sequence[str], papers: Sequence[str]) -> Any:
+def _colour(names: Sequence[str], papers: Sequence[str]) -> alt.Color:
     import altair as alt
 
     own = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(names)}
@@ -95,7 +123,7 @@ def _colour(names: Sequence[str], papers: Sequence[str]) -> Any:
     return alt.Color("line:N", scale=scale, legend=_legend(names, papers))
 
 
-def _dashes(names: Sequence[str], papers: Sequence[str]) -> Any:
+def _dashes(names: Sequence[str], papers: Sequence[str]) -> alt.Scale:
     """The dashes of all lines: with the domain of the colours, so that the two share a legend."""
     import altair as alt
 
@@ -104,7 +132,7 @@ def _dashes(names: Sequence[str], papers: Sequence[str]) -> Any:
     return alt.Scale(domain=[*names, *papers], range=[*own, *[STATED] * len(papers)])
 
 
-def _legend(names: Sequence[str], papers: Sequence[str]) -> Any:
+def _legend(names: Sequence[str], papers: Sequence[str]) -> alt.Legend:
     """One legend for colour and dash: Vega-Lite warns of a field with two."""
     import altair as alt
 
@@ -121,7 +149,7 @@ def _line_of(paper: str, names: Sequence[str]) -> str:
     return max(fitting, key=len, default="")
 
 
-def _hover(figure: Mapping[str, Any]) -> list[Any]:
+def _hover(figure: Curves) -> list[alt.Tooltip]:
     import altair as alt
 
     return [

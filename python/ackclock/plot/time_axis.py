@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.plot.theme import GRID, MUTED
 from ackclock.plot.time_series import Panel
-from ackclock.plot.vega import WIDTH, panel_end, specification, time_lines, time_zoom, unvalidated
+from ackclock.plot.vega import WIDTH, Specification, panel_end, time_lines, time_zoom, unvalidated
+
+if TYPE_CHECKING:
+    import altair as alt
 
 AXIS_ROOM = 40
 """Pixels of the labels of the values' axis, equal in all panels."""
@@ -16,7 +19,7 @@ Phase = tuple[float, float, str]
 
 
 @unvalidated
-def stacked(panels: Sequence[Panel], phases: Sequence[Phase] = (), until: float | None = None) -> dict[str, Any]:
+def stacked(panels: Sequence[Panel], phases: Sequence[Phase] = (), until: float | None = None) -> Specification:
     """The panels from top to bottom on one time axis, which zooms all of them. ``phases`` are named
     bands behind the lines; ``until`` is where the axis ends, if not with the lines.
     """
@@ -32,10 +35,10 @@ def stacked(panels: Sequence[Panel], phases: Sequence[Phase] = (), until: float 
         height = 190 if panel is panels[0] else 150
         parts.append(alt.layer(*_bands(phases, named=panel is panels[0]), lines).properties(width=WIDTH, height=height))
     chart = alt.vconcat(*parts, spacing=14).resolve_scale(color="independent", strokeDash="independent")
-    return specification(chart)
+    return Specification.of(chart)
 
 
-def _bands(phases: Sequence[Phase], *, named: bool) -> list[Any]:
+def _bands(phases: Sequence[Phase], *, named: bool) -> list[alt.Chart]:
     """A line at the start of each phase, and its name at the top."""
     import altair as alt
 

@@ -10,17 +10,27 @@ the page needs no network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, wraps
 from importlib.metadata import version
 from math import isnan
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, NotRequired, ParamSpec, TypedDict, TypeVar
 
 from ackclock.plot.theme import GRID, INK, MUTED, PALETTE, VEGA_DASHES, spread
 from ackclock.plot.time_series import Panel
 from ackclock.storage import user_cache
 
+if TYPE_CHECKING:
+    import altair as alt
+
 P = ParamSpec("P")
+Made = TypeVar("Made")
+Row = Mapping[str, str | float | None]
+"""A row of a chart's data."""
+Style = Mapping[str, str | float | None]
 
 WIDTH = 700
 HEIGHT = 190
@@ -29,7 +39,7 @@ LEGEND_COLUMNS = 9
 """Maximum names in a row of the legend."""
 _ZOOM = "wheel![event.shiftKey]"
 """The wheel without a key scrolls the page instead of zooming a chart."""
-CONFIG: dict[str, Any] = {
+CONFIG: Mapping[str, str | Style] = {
     "font": "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif",
     "view": {"stroke": None},
     "axis": {
@@ -50,9 +60,6 @@ CONFIG: dict[str, Any] = {
 """The style of all charts."""
 LABELS = "labels"
 """The name of a layer that names the lines at their ends. On narrow paper a legend replaces it."""
-
-
-_STYLES: dict[str, dict[str, Any]] = {"": {}, "steps": {"interpolate": "step-after"}, "samples": {"point": {"size": 9}}}
 
 
 _DRAW = "window.ackclockEmbed = vegaEmbed;"
@@ -77,13 +84,53 @@ def script() -> str:
     return user_cache.kept("charts", f"{version('vl-convert-python')} {_DRAW}", "js", bundle).decode()
 
 
-def unvalidated(chart: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """A chart as Vega-Lite, without the style: the page and `Plot` add `CONFIG`."""
+
+    tree: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, chart: alt.TopLevelMixin) -> Specification:
+        """That of a chart of altair."""
+        # The schema's address is never fetched, but a page that promises to need no network should
+        # not name one.
+        return cls(chart.to_dict(validate=False)).without("config", "$schema")
+
+    def without(self, *keys: str) -> Specification:
+        """The same without keys of its top."""
+        return Specification({key: value for key, value in self.tree.items() if key not in keys})
+
+    @property
+    def datasets(self) -> Mapping[str, Sequence[Row]]:
+        """The named data sets."""
+        found: Mapping[str, Sequence[Row]] = self.tree.get("datasets", {})
+        return found
+
+    def rows(self) -> Iterator[Row]:
+        """The rows of its data in order, each data set once; labels at the ends of lines are left
+        out.
+        """
+        seen: list[Any] = []
+        parts: list[Any] = [self.tree]
+        while parts:
+            part = parts.pop(0)
+            parts = [*(inner for key in ("layer", "vconcat") for inner in part.get(key, ())), *parts]
+            data = part.get("data")
+            if not data or part.get("name") == LABELS or data in seen:
+                continue
+            seen.append(data)
+            values = self.datasets[data["name"]] if "name" in data else data["values"]
+            yield from csv.DictReader(io.StringIO(values)) if isinstance(values, str) else values
+
+
+def unvalidated(chart: Callable[P, Made]) -> Callable[P, Made]:
     """Build a chart without altair's validation of each part, half of the time; a test validates
     every chart.
     """
 
     @wraps(chart)
-    def build(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+    def build(*args: P.args, **kwargs: P.kwargs) -> Made:
         import warnings
 
         from altair.utils.schemapi import debug_mode
@@ -97,7 +144,7 @@ def unvalidated(chart: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, Any
 
 
 @unvalidated
-def time_chart(panel: Panel, until: float | None = None, **axis: Any) -> dict[str, Any]:
+def time_chart(panel: Panel, until: float | None = None, **axis: Any) -> Specification:
     """The Vega-Lite specification of one panel: lines over time, named at their ends, values on
     hover, zoomable in time. ``until`` is where the axis ends, if not with the lines; ``axis``
     changes the time axis.
@@ -106,13 +153,13 @@ def time_chart(panel: Panel, until: float | None = None, **axis: Any) -> dict[st
 
     lines = time_lines(panel, until or panel_end(panel), **axis)
     if len(panel.lines) < 2:
-        return specification(lines.properties(width=WIDTH, height=HEIGHT, padding=_PADDING))
+        return Specification.of(lines.properties(width=WIDTH, height=HEIGHT, padding=_PADDING))
     labels = (
         alt.Chart(alt.InlineData(values=_labels(panel)), name=LABELS)
         .mark_text(align="left", dx=6, fontSize=11, limit=LABEL_ROOM, clip=False)
         .encode(x=alt.value("width"), y=alt.Y("value:Q"), text="line:N", color=_line_colour(panel, None))
     )
-    return specification(alt.layer(lines, labels).properties(width=WIDTH, height=HEIGHT, padding=_PADDING))
+    return Specification.of(alt.layer(lines, labels).properties(width=WIDTH, height=HEIGHT, padding=_PADDING))
 
 
 # Right: a viewer of the SVG may have a wider font than the one that measured the labels.
@@ -124,7 +171,9 @@ def panel_end(panel: Panel) -> float:
     return max(line.times[-1] for line in panel.lines if line.times)
 
 
-def time_lines(panel: Panel, end: float, *, legend: bool = False, zoom: Any = None, room: int = 0, **axis: Any) -> Any:
+def time_lines(
+    panel: Panel, end: float, *, legend: bool = False, zoom: alt.Parameter | None = None, room: int = 0, **axis: Any
+) -> alt.Chart:
     """The lines of a panel as a chart of altair, from 0 s to ``end``. Charts with the same ``zoom``
     (see `time_zoom`) zoom together; with ``room`` the labels of their values have equal room, in
     pixels; ``axis`` changes the time axis.
@@ -144,12 +193,12 @@ def time_lines(panel: Panel, end: float, *, legend: bool = False, zoom: Any = No
         scale=alt.Scale(domain=[0, end], nice=False),
         **{"title": "Time (s)", "axis": alt.Axis(grid=False, tickCount=8), **axis},
     )
-    extent: dict[str, Any] = {"minExtent": room, "maxExtent": room} if room else {}
+    extent = room or alt.Undefined
     value = alt.Y(
         "value:Q",
         title=f"{panel.title} ({panel.unit})",
         scale=alt.Scale(zero=True),
-        axis=alt.Axis(tickCount=5, **extent),
+        axis=alt.Axis(tickCount=5, minExtent=extent, maxExtent=extent),
     )
     hover = [
         alt.Tooltip("line:N", title="line"),
@@ -157,22 +206,28 @@ def time_lines(panel: Panel, end: float, *, legend: bool = False, zoom: Any = No
         alt.Tooltip("value:Q", title=panel.unit, format=".4~g"),
     ]
     parse = {"time_s": "number", "value": "number", "line": "string"}
-    return (
+    lines: alt.Chart = (
         alt.Chart(alt.InlineData(values=_csv(panel), format=alt.CsvDataFormat(type="csv", parse=parse)))
-        .mark_line(strokeWidth=1.4, clip=True, **_STYLES[panel.style])
+        .mark_line(
+            strokeWidth=1.4,
+            clip=True,
+            interpolate="step-after" if panel.style == "steps" else alt.Undefined,
+            point=alt.OverlayMarkDef(size=9) if panel.style == "samples" else alt.Undefined,
+        )
         .encode(x=time, y=value, color=colour, strokeDash=dash, tooltip=hover)
         .add_params(time_zoom() if zoom is None else zoom)
     )
+    return lines
 
 
-def time_zoom() -> Any:
+def time_zoom() -> alt.Parameter:
     """Zoom and move along the time axis."""
     import altair as alt
 
     return alt.selection_interval(bind="scales", encodings=["x"], zoom=_ZOOM)
 
 
-def _line_colour(panel: Panel, legend: Any) -> Any:
+def _line_colour(panel: Panel, legend: alt.Legend | None) -> alt.Color:
     import altair as alt
 
     names = [line.name for line in panel.lines]
@@ -191,7 +246,7 @@ def _csv(panel: Panel) -> str:
     return "\n".join(rows)
 
 
-def _labels(panel: Panel) -> list[dict[str, Any]]:
+def _labels(panel: Panel) -> list[dict[str, str | float]]:
     shown = [line for line in panel.lines if line.values]
     top = max(max(line.values) for line in shown)
     at = spread([line.values[-1] for line in shown], 0.075 * top)
@@ -200,23 +255,31 @@ def _labels(panel: Panel) -> list[dict[str, Any]]:
     return [{"line": line.name, "value": y + lift} for line, y in zip(shown, at, strict=True)]
 
 
-def specification(chart: Any) -> dict[str, Any]:
-    """The chart as JSON, without the style: the page and `Plot` add `CONFIG`."""
-    spec: dict[str, Any] = chart.to_dict(validate=False)
-    spec.pop("config", None)
-    # The schema's address is never fetched, but a page that promises to need no network should not
-    # name one.
-    spec.pop("$schema", None)
-    return spec
+class GoodputAndDelay(TypedDict):
+    """A point of a chart of both: Mb/s and ms."""
+
+    goodput: float
+    rtt: float
+
+
+class ConfigurationPoint(GoodputAndDelay):
+    """A configuration with its 95 % intervals."""
+
+    label: str
+    variant: str
+    goodput_lo: float
+    goodput_hi: float
+    rtt_lo: float
+    rtt_hi: float
+
+
+Point = TypeVar("Point", bound=GoodputAndDelay)
 
 
 @unvalidated
-def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def trade_off(rows: Sequence[ConfigurationPoint]) -> Specification:
     """Goodput against p95 RTT, a point per configuration with its 95 % intervals: up and to the
     left is better.
-
-    ``rows`` have ``label``, ``variant``, ``goodput``, ``goodput_lo``, ``goodput_hi`` (Mb/s),
-    ``rtt``, ``rtt_lo``, ``rtt_hi`` (ms).
     """
     import altair as alt
 
@@ -262,33 +325,42 @@ def trade_off(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         .mark_text(align="left", dx=9, dy=11, fontSize=11, color=INK)
         .encode(x=x, y=y, text="label:N")
     )
-    return specification(alt.layer(across, along, points, names).properties(width=WIDTH, height=300))
+    return Specification.of(alt.layer(across, along, points, names).properties(width=WIDTH, height=300))
 
 
-def _frontier(rows: Sequence[dict[str, Any]], height: float) -> list[dict[str, Any]]:
+def _frontier(rows: Sequence[ConfigurationPoint], height: float) -> list[ConfigurationPoint]:
     """The configurations on the Pareto front of goodput and delay that have a name, from the
     highest goodput on: names are a line apart. ``height`` is the goodput at the top of the chart.
     """
     front = _front(rows)
-    named: list[dict[str, Any]] = []
+    named: list[ConfigurationPoint] = []
     for row in reversed(front):
         if not named or row["goodput"] < named[-1]["goodput"] - 0.06 * height:
             named.append(row)
     return named
 
 
+class Bar(TypedDict):
+    """A mean with its 95 % interval, and the model's value, if any."""
+
+    label: str
+    mean: float
+    lo: float
+    hi: float
+    model: NotRequired[float]
+
+
 @unvalidated
-def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
+def bars(rows: Sequence[Bar], title: str) -> Specification:
     """A dot with its 95 % interval per row, best on top, and a hollow mark for the model where the
-    row has one. ``rows`` have ``label``, ``mean``, ``lo``, ``hi``, and perhaps ``model``, in
-    display order.
+    row has one. ``rows`` are in display order.
     """
     import altair as alt
 
     order = [str(row["label"]) for row in rows]
     base = alt.Chart(alt.InlineData(values=list(rows)))
     y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(grid=True))
-    means = [float(row[name]) for row in rows for name in ("mean", "model") if name in row]
+    means = [value for row in rows for value in (row["mean"], row.get("model")) if value is not None]
     top = min(max(float(row["hi"]) for row in rows), 2.0 * max(means)) or 1.0
     scale = alt.Scale(domain=[0, 1.03 * max(top, *means)], nice=True)
     ranges = base.mark_rule(strokeWidth=2, color=PALETTE[0], opacity=0.6, clip=True).encode(
@@ -303,11 +375,11 @@ def bars(rows: Sequence[dict[str, Any]], title: str) -> dict[str, Any]:
             shape="diamond", size=60, color=PALETTE[1], strokeWidth=1.4
         )
         layers.append(marks.encode(x="model:Q", y=y, tooltip=model_tooltip))
-    return specification(alt.layer(*layers).properties(width=WIDTH - 100, height=17 * len(rows)))
+    return Specification.of(alt.layer(*layers).properties(width=WIDTH - 100, height=17 * len(rows)))
 
 
 @unvalidated
-def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str, Any]:
+def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> Specification:
     """A histogram: counts by bin, in the given order."""
     import altair as alt
 
@@ -321,14 +393,22 @@ def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> dict[str
     y = alt.Y("count:Q", title=up, axis=alt.Axis(tickCount=5))
     hover = [alt.Tooltip("bin:N", title=across), alt.Tooltip("count:Q", title=up)]
     drawn = alt.Chart(alt.InlineData(values=rows)).mark_bar(color=PALETTE[0]).encode(x=x, y=y, tooltip=hover)
-    return specification(drawn.properties(width=WIDTH, height=HEIGHT))
+    return Specification.of(drawn.properties(width=WIDTH, height=HEIGHT))
+
+
+class DifferenceRow(TypedDict):
+    """A difference with its 95 % interval, in percent."""
+
+    label: str
+    verdict: str
+    mean: float
+    lo: float
+    hi: float
 
 
 @unvalidated
-def differences(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """A dot with its interval per row around zero. ``rows`` have ``label``, ``verdict``, ``mean``,
-    ``lo`` and ``hi`` in percent, in display order.
-    """
+def differences(rows: Sequence[DifferenceRow]) -> Specification:
+    """A dot with its interval per row around zero. ``rows`` are in display order."""
     import altair as alt
 
     verdicts = ["differs", "no more than chance"]
@@ -354,14 +434,23 @@ def differences(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     ranges.encoding.x.shorthand = "lo:Q"
     dots = base.mark_point(filled=True, size=55, opacity=1.0).encode(x=x, y=y, color=colour, tooltip=hover)
     zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=INK, strokeWidth=1).encode(x=alt.X("zero:Q"))
-    return specification(alt.layer(zero, ranges, dots).properties(width=WIDTH - 100, height=18 * len(rows)))
+    return Specification.of(alt.layer(zero, ranges, dots).properties(width=WIDTH - 100, height=18 * len(rows)))
+
+
+class ChangePoint(GoodputAndDelay):
+    """A change: its `role` ("as it is", "advised", "tried"), and the name that is shown beside the
+    point, or empty.
+    """
+
+    change: str
+    role: str
+    name: str
 
 
 @unvalidated
-def pareto(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def pareto(rows: Sequence[ChangePoint]) -> Specification:
     """Goodput over the delay of a sparse flow, a point for each change, with the front of those
-    that no other surpasses in both. ``rows`` have ``change``, ``role`` ("as it is", "advised",
-    "tried"), ``name`` (shown beside the point, or empty), ``goodput`` (Mb/s) and ``rtt`` (ms).
+    that no other surpasses in both.
     """
     import altair as alt
 
@@ -393,16 +482,16 @@ def pareto(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     names = alt.Chart(alt.InlineData(values=named)).mark_text(
         align="left", dx=10, dy=-8, fontSize=11, limit=300, color=INK
     )
-    return specification(
+    return Specification.of(
         alt.layer(line.encode(x=x, y=y), points, names.encode(x=x, y=y, text="name:N")).properties(
             width=WIDTH, height=320
         )
     )
 
 
-def _front(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _front(rows: Sequence[Point]) -> list[Point]:
     """The rows that no other surpasses in goodput and delay, by delay."""
-    front: list[dict[str, Any]] = []
+    front: list[Point] = []
     for row in sorted(rows, key=lambda row: (row["rtt"], -row["goodput"])):
         if not front or row["goodput"] > front[-1]["goodput"]:
             front.append(row)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 from ackclock.format import setting_text
 from ackclock.report.page import Path, PathStep
+from ackclock.report.run_input import HopTable
 
-_KEYS = (
+_KEYS: Final = (
     "pep",
     "medium",
     "rate",
@@ -26,16 +27,16 @@ _KEYS = (
 _ARROW = {"down": "↓", "up": "↑"}
 
 
-def link_path(hops: Sequence[Mapping[str, Any]]) -> Path:
+def link_path(hops: Sequence[HopTable]) -> Path:
     """The diagram of ``hops``: [[hop]] tables as written in a link file or scenario."""
     return Path([PathStep(_name(hop), _lines(hop)) for hop in hops])
 
 
-def _name(hop: Mapping[str, Any]) -> str:
+def _name(hop: HopTable) -> str:
     return f"{hop.get('name', 'hop')}" + (", one per client" if hop.get("per_client") else "")
 
 
-def _lines(hop: Mapping[str, Any]) -> list[str]:
+def _lines(hop: HopTable) -> list[str]:
     lines = {"down": ["↓ to the client only"], "up": ["↑ to the server only"]}.get(str(hop.get("only")), [])
     for key in _KEYS:
         if key not in hop:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ackclock.plot.sequence import Sequence as Sequence_
+    from ackclock.plot.vega import Specification
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Chart:
 
     title: str
     reading: str
-    spec: Mapping[str, Any]
+    spec: Specification
     kind: str = field(default="chart", init=False)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.plot.theme import DARK, colour_variables
 from ackclock.report.figures import named
@@ -78,16 +77,25 @@ def html(page: Page) -> str:
     environment.filters["code"] = _with_code
     names = {id(block): name for name, block in named(page)}
     blocks = {names[id(block)]: block for _, block in named(page)}
-    charts = {name: block.spec for name, block in blocks.items() if isinstance(block, Chart)}
-    graphs = {name: _drawing(block) for name, block in blocks.items() if isinstance(block, Sequences)}
+    charts = {name: block.spec.tree for name, block in blocks.items() if isinstance(block, Chart)}
+    graphs = {
+        name: {
+            "data": block.graph.data,
+            "views": [[start, end] for _, start, end in block.graph.views],
+            "legend": block.graph.legend,
+        }
+        for name, block in blocks.items()
+        if isinstance(block, Sequences)
+    }
     scripts = []
-    data: dict[str, Any] = {"title": page.title, "conditions": page.under, "charts": charts, "graphs": graphs}
+    drawn = {"title": page.title, "conditions": page.under, "charts": charts, "graphs": graphs}
+    style = {}
     if charts:
         from ackclock.plot.vega import CONFIG, LABELS
         from ackclock.plot.vega import script as chart_script
 
         scripts.append(chart_script())
-        data |= {"config": CONFIG, "labels": LABELS}
+        style = {"config": CONFIG, "labels": LABELS}
     if graphs:
         from ackclock.plot.sequence import script as sequence_script
 
@@ -99,7 +107,7 @@ def html(page: Page) -> str:
         name_of=lambda block: names[id(block)],
         # The data of charts and the scripts are ours and already safe inside a script element;
         # escaping would break them.
-        data=Markup(_safe_json(data | {"colours": list(DARK)})),
+        data=Markup(_safe_json({**drawn, **style, "colours": list(DARK)})),
         scripts=[Markup(script) for script in scripts],
         light=Markup(colour_variables(dark=False)),
         dark=Markup(colour_variables(dark=True)),
@@ -111,12 +119,7 @@ def _unbroken(text: str) -> str:
     return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
-def _drawing(block: Sequences) -> dict[str, Any]:
-    views = [[start, end] for _, start, end in block.graph.views]
-    return {"data": block.graph.data, "views": views, "legend": block.graph.legend}
-
-
-def _safe_json(value: Mapping[str, Any]) -> str:
+def _safe_json(value: object) -> str:
     # Inside a script element only "</" and "<!--" could end or confuse it; names come from users'
     # files.
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")

@@ -2,12 +2,95 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Literal, TypedDict, cast
 
 from ackclock.errors import InputError, describe_path
 from ackclock.storage.stored_files import read_json, read_text, read_toml
+
+
+class HopTable(TypedDict, total=False):
+    """A [[hop]] table as written; a value has one of several forms."""
+
+    name: str
+    only: Literal["down", "up"]
+    per_client: bool
+    pep: object
+    medium: object
+    rate: object
+    framing: object
+    queue: object
+    loss: object
+    delay: object
+    jitter: object
+    outage: object
+    duplicate: object
+    reorder: object
+    handover: object
+
+
+class WorkloadTable(TypedDict, total=False):
+    """A workload as written; the keys of its kind are not shown."""
+
+    kind: str
+
+
+class FlowTable(TypedDict, total=False):
+    """A [[flow]] table as written, without its TCP keys."""
+
+    name: str
+    direction: Literal["down", "up"]
+    count: int
+    start: str
+    workload: WorkloadTable
+
+
+class TcpTable(TypedDict, total=False):
+    """The keys of [tcp] that a report shows."""
+
+    host: str
+    segment: str
+
+
+class ScenarioTables(TypedDict, total=False):
+    """A scenario with all defaults, as scenario.toml and documents have it."""
+
+    title: str
+    source: str
+    duration: str
+    seeds: list[int]
+    tcp: TcpTable
+    hop: list[HopTable]
+    flow: list[FlowTable]
+
+
+class HostMachine(TypedDict, total=False):
+    """The machine of a run."""
+
+    system: str
+    release: str
+    machine: str
+    python: str
+
+
+class RunState(TypedDict):
+    """The command of a run, and how far it is."""
+
+    kind: str
+    state: str
+
+
+class Environment(TypedDict, total=False):
+    """environment.json: versions, seeds, and the machine."""
+
+    ackclock: str
+    engine: str
+    seeds: list[int]
+    host: HostMachine
+    packages: dict[str, str]
+    run: RunState
 
 
 @dataclass(frozen=True)
@@ -16,9 +99,14 @@ class RunInput:
     environment.json, empty without one.
     """
 
-    toml: str
-    scenario: dict[str, Any]
-    environment: dict[str, Any]
+    scenario: ScenarioTables
+    environment: Environment = field(default_factory=Environment)
+    toml: str = ""
+
+    @classmethod
+    def of(cls, resolved: Mapping[str, object]) -> RunInput:
+        """That of a run without a folder: its scenario with all defaults."""
+        return cls(cast("ScenarioTables", resolved))
 
 
 def read_input(folder: Path) -> RunInput:
@@ -28,11 +116,11 @@ def read_input(folder: Path) -> RunInput:
         raise InputError(
             describe_path(folder), "a run folder, such as those in runs/", file=str(folder), code="run-folder"
         )
-    return RunInput(read_text(file), read_toml(file), read_environment(folder))
+    return RunInput(cast("ScenarioTables", read_toml(file)), read_environment(folder), read_text(file))
 
 
-def read_environment(folder: Path) -> dict[str, Any]:
-    """environment.json as a dict; empty without one."""
+def read_environment(folder: Path) -> Environment:
+    """environment.json; empty without one."""
     file = folder / "environment.json"
-    environment: dict[str, Any] = read_json(file) if file.is_file() else {}
+    environment: Environment = read_json(file) if file.is_file() else {}
     return environment

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ackclock.plot import vega
 from ackclock.report.page import Block, Chart, Facts, Listing, Section
+from ackclock.report.run_input import Environment, FlowTable, RunInput
 
 if TYPE_CHECKING:
     from ackclock.plot.time_series import Panel
@@ -23,8 +24,9 @@ def time_section(panels: Sequence[Panel], which: str) -> Section:
     return Section("Over time", blocks, lead)
 
 
-def run_section(scenario: Mapping[str, Any], environment: Mapping[str, Any] | None, toml: str) -> Section:
+def run_section(given: RunInput) -> Section:
     """Scenario, seeds and environment, with which the run can be repeated."""
+    scenario = given.scenario
     seeds = [str(seed) for seed in scenario["seeds"]]
     shown = ", ".join(seeds[:20]) + (f" and {len(seeds) - 20} more" if len(seeds) > 20 else "")
     tcp = scenario.get("tcp", {})
@@ -35,15 +37,15 @@ def run_section(scenario: Mapping[str, Any], environment: Mapping[str, Any] | No
         ("Segment", f"{tcp['segment']} of payload" if "segment" in tcp else ""),
         ("Flows", "; ".join(_flow(flow) for flow in scenario.get("flow", []))),
         ("Source of the link", str(scenario.get("source", ""))),
-        *_environment(environment or {}),
+        *_environment(given.environment),
     ]
     blocks: list[Block] = [Facts([fact for fact in facts if fact[1]])]
-    if toml:
-        blocks.append(Listing("The scenario with all defaults", toml))
+    if given.toml:
+        blocks.append(Listing("The scenario with all defaults", given.toml))
     return Section("What was run", blocks, "The same version, scenario and seeds give the same numbers on any machine.")
 
 
-def _flow(flow: Mapping[str, Any]) -> str:
+def _flow(flow: FlowTable) -> str:
     count = int(flow.get("count", 1))
     many = f"{count} x " if count > 1 else ""
     kind = flow.get("workload", {}).get("kind", "")
@@ -52,7 +54,7 @@ def _flow(flow: Mapping[str, Any]) -> str:
     return f"{many}{flow.get('name', 'flow')} ({kind}, {flow.get('direction', 'down')}{when})"
 
 
-def _environment(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _environment(found: Environment) -> list[tuple[str, str]]:
     host = found.get("host", {})
     packages = found.get("packages", {})
     system = " ".join(str(host[key]) for key in ("system", "release", "machine") if host.get(key))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from ackclock.format import significant
 from ackclock.report.cells import metric_cell
@@ -11,8 +11,9 @@ from ackclock.report.page import Cell, Column, Table
 from ackclock.statistics import interval
 
 if TYPE_CHECKING:
-    from ackclock.documents.parts import Estimate
+    from ackclock.documents.parts import Estimate, Metrics
     from ackclock.documents.simulate import ExplainedRun
+    from ackclock.plot.vega import Bar
 
 MAX_BARS = 30
 """Maximum rows of a chart of goodputs; the table below it has all."""
@@ -32,7 +33,7 @@ _MODELS: tuple[tuple[str, RateModel], ...] = (
 )
 
 
-def bar(label: str, metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+def bar(label: str, metrics: Metrics) -> Bar | None:
     """A row of the chart of goodputs: mean, interval, and the model's mean, if any.
 
     None without a goodput.
@@ -41,20 +42,24 @@ def bar(label: str, metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] 
     if not goodput or goodput["mean"] is None:
         return None
     lo, hi = drawn_range(goodput)
-    row = {"label": label, "mean": goodput["mean"] / 1e6, "lo": lo / 1e6, "hi": hi / 1e6}
-    return {**row, "model": model["mean"] / 1e6} if model and model["mean"] is not None else row
+    row: Bar = {"label": label, "mean": goodput["mean"] / 1e6, "lo": lo / 1e6, "hi": hi / 1e6}
+    if model and model["mean"] is not None:
+        row["model"] = model["mean"] / 1e6
+    return row
 
 
-def drawn_range(metric: Mapping[str, Any]) -> tuple[float, float]:
+def drawn_range(metric: Estimate) -> tuple[float, float]:
     """The ends of a metric's bar in a chart: its interval, or its modes, or few values that are far
-    apart; the mean in place of an undefined end.
+    apart; the mean in place of an undefined end. Raises ValueError without a mean.
     """
-    ends = [mode["mean"] for mode in metric.get("modes", ())] or metric.get("values") or (metric["lo"], metric["hi"])
-    lo, hi = (metric["mean"] if end is None else end for end in (ends[0], ends[-1]))
-    return lo, hi
+    if (mean := metric["mean"]) is None:
+        raise ValueError("a metric without a mean has no bar")
+    apart = [mode["mean"] for mode in metric.get("modes", ())] or metric.get("values")
+    lo, hi = (apart[0], apart[-1]) if apart else (metric["lo"], metric["hi"])
+    return mean if lo is None else lo, mean if hi is None else hi
 
 
-def bars_reading(rows: Sequence[Mapping[str, Any]], reading: str) -> str:
+def bars_reading(rows: Sequence[Bar], reading: str) -> str:
     """The explanation of that chart, with the model's mark if it has one."""
     return f"{reading} {MARK_READING}" if any("model" in row for row in rows) else reading
 

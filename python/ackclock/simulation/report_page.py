@@ -11,7 +11,7 @@ from ackclock.format import milliseconds, percent, rate, three
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Column, Page, Section, Table
-from ackclock.report.run_input import read_input
+from ackclock.report.run_input import RunInput, read_input
 from ackclock.report.sections import run_section, time_section
 from ackclock.simulation.metrics import of_run, over_seeds, together_bps
 from ackclock.simulation.model_tables import model_levels, model_table
@@ -25,14 +25,9 @@ if TYPE_CHECKING:
     from ackclock.plot.time_series import Panel
 
 
-def page(
-    scenario: Mapping[str, Any],
-    summaries: Sequence[ExplainedRun],
-    panels: Sequence[Panel],
-    environment: Mapping[str, Any] | None = None,
-    toml: str = "",
-) -> Page:
+def page(given: RunInput, summaries: Sequence[ExplainedRun], panels: Sequence[Panel]) -> Page:
     """The page of a simulation, with one summary for each seed."""
+    scenario = given.scenario
     metrics = over_seeds(of_run(summary) for summary in summaries)
     n = len(summaries)
     title = scenario.get("title") or "Simulation"
@@ -46,7 +41,7 @@ def page(
             Section("Flows", [table for table in (_flows(summaries), model_table(summaries)) if table]),
             Section("Hops", [_hops(summaries)]),
             Section("The link", [link_path(scenario["hop"])]),
-            run_section(scenario, environment, toml),
+            run_section(given),
         ],
         notes=["Means over seeds with the 95 % interval of the mean below."] if n > 1 else ["One seed: no intervals."],
         kind="simulate",
@@ -61,7 +56,7 @@ def folder_page(folder: Path) -> Page:
     summaries = written if isinstance(written, list) else [written]
     given = read_input(folder)
     panels = panels_of_run(frames_in(folder), model_levels(summaries[0]))
-    return page(given.scenario, summaries, panels, given.environment, given.toml)
+    return page(given, summaries, panels)
 
 
 def _many(number: int, noun: str) -> str:

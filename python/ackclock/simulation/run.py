@@ -101,11 +101,12 @@ class Simulation(Result):
         return panels_of_run(Frames(self.series, self.hops), model_levels(self.summaries[0]))
 
     def _page(self) -> Page:
+        from ackclock.report.run_input import RunInput
         from ackclock.simulation import report_page
 
         if self.folder is not None:
             return report_page.folder_page(self.folder)
-        return report_page.page(resolved(self.scenario), self.summaries, self._panels())
+        return report_page.page(RunInput.of(resolved(self.scenario)), self.summaries, self._panels())
 
     def _title(self) -> str:
         from ackclock.input.units import show_time

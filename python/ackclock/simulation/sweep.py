@@ -160,11 +160,12 @@ class Sweep(Result):
         return panels_of_runs({name: Frames(one.series, one.hops) for name, one in first.items()})
 
     def _page(self) -> Page:
+        from ackclock.report.run_input import RunInput
         from ackclock.simulation import sweep_page
 
         if self.folder is not None:
             return sweep_page.folder_page(self.folder)
-        return sweep_page.page(self.document, resolved(self.points[0].scenario), self._panels())
+        return sweep_page.page(self.document, RunInput.of(resolved(self.points[0].scenario)), self._panels())
 
     def _title(self) -> str:
         return f"{len(self.points)} points, {len(self.points[0].results)} seeds each"

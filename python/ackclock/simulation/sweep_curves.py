@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InvalidValue
 from ackclock.input import units
-from ackclock.plot.sweep_chart import swept
+from ackclock.plot.sweep_chart import CurvePoint, Curves, swept
 from ackclock.report.page import Chart
 from ackclock.simulation.model_tables import drawn_range
 
@@ -51,7 +51,7 @@ def curves(cells: Sequence[SweepCell], name_of: Callable[[Mapping[str, Any]], st
     log = len(positive) == len(x) and max(positive) >= LOG_RATIO * min(positive)
     made = []
     for metric, title, of, scale in _METRICS:
-        rows = []
+        rows: list[CurvePoint] = []
         for cell, at, line in zip(cells, x, lines, strict=True):
             estimate = cell["metrics"].get(metric)
             if estimate is None or estimate["mean"] is None or line not in shown:
@@ -60,7 +60,7 @@ def curves(cells: Sequence[SweepCell], name_of: Callable[[Mapping[str, Any]], st
             rows.append({"line": line, "x": at, "y": scale * estimate["mean"], "lo": scale * lo, "hi": scale * hi})
         if not rows:
             continue
-        figure = {"x": f"{key} ({unit})" if unit else key, "y": f"{title} ({of})", "log_x": log, "rows": rows}
+        figure: Curves = {"x": f"{key} ({unit})" if unit else key, "y": f"{title} ({of})", "log_x": log, "rows": rows}
         made.append(Chart(f"{title} over {key}", _reading(len(shown), len(set(lines))), swept(figure)))
     return made
 

@@ -15,7 +15,7 @@ from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
-from ackclock.report.run_input import read_environment, read_input
+from ackclock.report.run_input import RunInput, read_environment, read_input
 from ackclock.report.sections import run_section, time_section
 from ackclock.simulation.model_tables import MAX_BARS, bar, bars_reading
 from ackclock.simulation.run_list import sampled_stride
@@ -44,14 +44,9 @@ def label(params: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {setting(value)}" for name, value in named)
 
 
-def page(
-    document: Sweep,
-    scenario: Mapping[str, Any],
-    panels: Sequence[Panel],
-    environment: Mapping[str, Any] | None = None,
-    toml: str = "",
-) -> Page:
-    """The page of ``sweep``'s JSON document; ``scenario`` is its first point."""
+def page(document: Sweep, given: RunInput, panels: Sequence[Panel]) -> Page:
+    """The page of ``sweep``'s JSON document; the scenario given is its first point."""
+    scenario = given.scenario
     cells = document["cells"]
     best = max(cells, key=lambda cell: _goodput(cell) or 0.0)
     worst = min(cells, key=lambda cell: _goodput(cell) or 0.0)
@@ -68,7 +63,7 @@ def page(
             *([time_section(panels, "the lowest seed of some points")] if panels else []),
             Section("Points", [*([] if drawn else [_chart(cells)]), _table(cells)]),
             Section("The link at the first point", [link_path(scenario["hop"])]),
-            run_section(scenario, environment, toml),
+            run_section(given),
         ],
         notes=["Means over seeds with the 95 % interval of the mean below."],
         kind="sweep",
@@ -123,8 +118,7 @@ def _chart(cells: Sequence[SweepCell]) -> Chart:
 def folder_page(folder: Path) -> Page:
     """The page of a sweep by its run folder."""
     document = read_json(folder / SWEEP.document)
-    given = read_input(folder)
-    return page(document, given.scenario, folder_panels(folder, document), given.environment, given.toml)
+    return page(document, read_input(folder), folder_panels(folder, document))
 
 
 def folder_panels(folder: Path, document: Sweep) -> list[Panel]:
