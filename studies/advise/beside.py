@@ -62,7 +62,8 @@ def scenario(situation: Situation, hops: Sequence[Any], tcp: Mapping[str, Any], 
         beside = {"workload": {"kind": "bulk"}, "variant": other}
     beside |= {"name": SHORT if other == SHORT else OTHER, "direction": direction, "host": "linux-6"}
     end = SETTLE_S + MEASURED_S
-    rest = {key: value for key, value in situation.data.items() if key not in ("flow", "hop", "duration", "tcp")}
+    written = situation.draft.document.data
+    rest = {key: value for key, value in written.items() if key not in ("flow", "hop", "duration", "tcp")}
     tables = {"hop": list(hops), "flow": [own, beside], "duration": f"{end} s"}
     return draft_of({**rest, **tables, "measure": {"window": [f"{SETTLE_S} s", f"{end} s"]}}).check()
 
@@ -90,7 +91,7 @@ def figures(situation: Situation, changed: Scenario, seeds: Sequence[int] = SEED
     tables = {flow.name: flow for flow in changed.flow}
     found: list[Figure] = []
     path = [hop.written() for hop in changed.hop]
-    was = situation.data["hop"]
+    was = situation.draft.document.data["hop"]
     directions = list(dict.fromkeys(tables[name].direction for name in situation.own if name in tables))
     for direction in directions:
         name = next(one for one in situation.own if tables[one].direction == direction)

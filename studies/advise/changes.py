@@ -5,7 +5,7 @@ bytes of the line. Only what the host's system, its programs, the router or the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,16 +58,16 @@ def label_of(changes: Changes) -> str:
     return " and ".join(one.label for one in changes) or "as it is"
 
 
-def applied(situation: Situation, changes: Changes, flows: Sequence[Mapping[str, Any]] = (), **tables: Any) -> Scenario:
-    """The scenario with changes, beside other flows."""
+def applied(situation: Situation, changes: Changes) -> Scenario:
+    """The scenario with changes."""
     keys: dict[str, Any] = {}
-    hops: list[Any] = list(situation.data["hop"])
+    hops: list[Any] = list(situation.draft.document.data["hop"])
     for one in changes:
         for key, value in one.keys.items():
             own = [f"flow.{name}.{key.removeprefix('tcp.')}" for name in situation.own]
             keys |= dict.fromkeys(own, value) if key.startswith("tcp.") else {key: value}
         hops += one.hops
-    return replace(situation, data={**situation.data, "hop": hops, **tables}).scenario((), keys, flows)
+    return replace(situation, draft=situation.draft.replaced({"hop": hops})).scenario((), keys)
 
 
 def grid(situation: Situation) -> list[GridChange]:
@@ -83,7 +83,7 @@ def _bdp(situation: Situation) -> float | None:
 
 
 def _host(of: Situation) -> Iterator[GridChange]:
-    tcp = of.tcp
+    tcp = of.tcp.keys
     is_linux = of.host.startswith(LINUX)
     for variant in VARIANTS if is_linux else ():
         if variant != tcp["variant"]:
@@ -102,7 +102,7 @@ def _buffers(of: Situation) -> Iterator[GridChange]:
     """Buffers of both ends and of either, with window scaling where it is off: a window above 64 KB
     needs it.
     """
-    host, tcp, bdp = HostBuffers.of(of.host), of.tcp, _bdp(of)
+    host, tcp, bdp = HostBuffers.of(of.host), of.tcp.keys, _bdp(of)
     scaled: dict[str, Any] = {} if tcp["window_scaling"] else {"tcp.window_scaling": True}
     if scaled:
         yield GridChange("buffers", "window scaling", scaled)

@@ -201,12 +201,12 @@ def meant_scenario(situation: Situation, changes: Sequence[Mapping[str, Any]]) -
             added.setdefault(parts[2], {})[parts[3]] = change["to"]
         else:
             keys[change["path"]] = change["to"]
-    data = dict(situation.data)
+    draft = situation.draft
     if added:
         if len(added["rate"]) == 1:
             added["only"] = next(iter(added["rate"]))
-        data["hop"] = [*data["hop"], added]
-    return replace(situation, data=data).scenario((), keys)
+        draft = draft.replaced({"hop": [*draft.document.data["hop"], added]})
+    return replace(situation, draft=draft).scenario((), keys)
 
 
 def differences(meant: Scenario, made: Scenario) -> list[str]:

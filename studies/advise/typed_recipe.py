@@ -19,6 +19,7 @@ from ackclock.advisor.situation import Situation
 from ackclock.comparison.socket_buffers import CORE_MAX, MEM_MIN, WMEM_DEFAULT, HostBuffers
 from ackclock.export.machine import Machine, RootQdisc, Shell
 from ackclock.export.windows_machine import Prompt, WindowsMachine
+from ackclock.input.scenario.draft import draft_of
 from ackclock.input.scenario.hosts import Tcp
 from ackclock.input.variant_groups import KERNEL_NAMES
 
@@ -77,7 +78,7 @@ class Typed:
 
         Raises ValueError for a state without an equivalent.
         """
-        data = copy.deepcopy(dict(self.situation.data))
+        data = copy.deepcopy(self.situation.draft.document.data)
         keys: dict[str, Any] = {}
         for who, shell in self.shells.items():
             keys |= self._programs(shell)
@@ -392,7 +393,7 @@ def _host(situation: Situation, who: str) -> Machine | WindowsMachine:
         return found
     if not stack.host.startswith(LINUX):
         return Machine(interfaces={})
-    host = HostBuffers.of(stack.host).keys
+    host = HostBuffers.of(stack.host).tcp.keys
     names = {variant: name for name, variant in KERNEL_NAMES.items() if not name.startswith("ackclock_")}
     memory = {
         end: (tcp.get(f"{end}_start", host[f"{end}_start"]), tcp.get(f"{end}_limit", host[f"{end}_limit"]))
@@ -491,4 +492,4 @@ def _shell(situation: Situation, who: str, variables: Sequence[str], root: Seque
 def scenario_situation(found: Typed) -> tuple[Situation, dict[str, Any]]:
     """The situation that typed lines make, and values by dotted path over it."""
     data, keys = found.scenario()
-    return replace(found.situation, data=data), keys
+    return replace(found.situation, draft=draft_of(data)), keys

@@ -14,6 +14,7 @@ from ackclock.advisor.actions import Action, Change, candidates
 from ackclock.advisor.fit_support import ERROR, RATE, SIZE, FitSupport
 from ackclock.advisor.outcome import Prediction
 from ackclock.advisor.situation import situation_of
+from ackclock.input.objects import Hop
 
 SURE, UNSURE = Prediction(1.01, 1.6), Prediction(0.97, 1.6)
 VARIANT = Action("variant", "bbr", (Change("tcp.variant", "cubic", "bbr"),), ())
@@ -29,13 +30,11 @@ SQM = Action(
     "SQM",
     (Change("hop.sqm.rate.up", None, "950 kb/s"), Change("hop.sqm.queue.up", None, {"kind": "cake"})),
     (),
-    hop=("access", {"name": "sqm"}),
+    hop=("access", Hop(name="sqm")),
 )
 
 
-def fit(
-    goodput: float, rtt: float, seconds: float = 20.0, *, up: str = "identified", down: str = "identified"
-) -> dict[str, Any]:
+def fit(goodput: float, rtt: float, seconds: float = 20.0, *, up: str = "identified", down: str = "identified") -> Any:
     """A fit's document by its errors and the statuses of its rates."""
     errors = {"goodput_error": {"median": goodput}, "rtt_p95_error": {"median": rtt}}
     return {
@@ -189,7 +188,7 @@ def test_window_is_opened_when_it_limits_the_captured_transfer(captured: Capture
 def test_situation_has_the_variant_of_the_captured_sender(captured: Captured, variant: str) -> None:
     """It once was cubic for every capture."""
     situation = situation_of(captured("8 Mb/s", variant=variant))
-    assert situation.tcp["variant"] == variant
+    assert situation.tcp.keys["variant"] == variant
     assert (
         f"Of the congestion controls that were replayed, none is more like the input than {variant}." in situation.notes
     )

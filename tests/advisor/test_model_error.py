@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_interval_has_both_modes_when_one_is_rare() -> None:
 
 
 def test_gain_has_the_errors_of_the_figures_in_its_score() -> None:
-    score = {"goodput_error": {"median": 0.1}, "rtt_p95_error": {"median": 0.2}}
+    score: Any = {"goodput_error": {"median": 0.1}, "rtt_p95_error": {"median": 0.2}}
     fitted, plain = ModelError.of(score), ModelError.of(None)
     assert plain == ModelError()
     assert fitted.of_gain("throughput") == pytest.approx(math.hypot(math.sqrt(2) * KERNEL_GOODPUT, 0.1))

@@ -53,7 +53,7 @@ def causes(what: dict[str, Any]) -> list[list[Cause]]:
     situation = situation_of([what])
     runs = Runs(situation, None, 1, None)
     runs.run("baseline", [Entry("as it is", situation.scenario())], [1])
-    return causes_of(runs.summaries, build_plan(situation.scenario(), 1).document)
+    return causes_of(runs.summaries, build_plan(situation.scenario(), 1))
 
 
 @pytest.mark.finding("A10")

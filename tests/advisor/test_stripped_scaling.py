@@ -72,7 +72,7 @@ def labels(situation: Situation) -> list[str]:
 @pytest.mark.finding("A9")
 def test_no_window_above_64_kb_is_tried_when_the_path_strips_the_option(ends: tuple[Path, Path]) -> None:
     found = situation_of(stripped(ends, (SYN, SYN_ACK), (SYN_ACK,)))
-    assert found.tcp["window_scaling"] is False
+    assert found.tcp.keys["window_scaling"] is False
     assert found.strips_scaling
     (note,) = [note for note in found.notes if "window scale option" in note]
     assert "at most 64 KB" in note
@@ -83,7 +83,7 @@ def test_no_window_above_64_kb_is_tried_when_the_path_strips_the_option(ends: tu
 def test_window_scaling_is_tried_when_neither_capture_has_the_option(ends: tuple[Path, Path]) -> None:
     """No path took it away: a host has it off."""
     off = situation_of(stripped(ends, (SYN, SYN_ACK), (SYN, SYN_ACK)))
-    assert off.tcp["window_scaling"] is False
+    assert off.tcp.keys["window_scaling"] is False
     assert not off.strips_scaling
     assert any("Window scaling was not negotiated" in note for note in off.notes)
     assert "receive buffer auto with window scaling" in labels(off)
@@ -91,6 +91,6 @@ def test_window_scaling_is_tried_when_neither_capture_has_the_option(ends: tuple
 
 def test_larger_windows_are_tried_when_both_captures_have_the_option(ends: tuple[Path, Path]) -> None:
     whole = situation_of(stripped(ends, (), ()))
-    assert whole.tcp["window_scaling"] is True
+    assert whole.tcp.keys["window_scaling"] is True
     assert not any("scal" in note for note in whole.notes)
     assert "receive buffer auto" in labels(whole)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import ackclock as library
@@ -12,11 +14,11 @@ from ackclock.advisor.verification import judgement, verify
 from ackclock.errors import InputError
 from tests.support.namespaces import namespaces
 
-EFFECT = {
+EFFECT: Any = {
     "goodput_bps": {"baseline": 4e6, "advised": 3.9e6},
     "sparse_rtt_p95_ms": {"baseline": 400.0, "advised": 100.0},
 }
-ROW = {"label": "fq-codel", "effect": EFFECT, "gain": {"ratio": 1.95, "one_run": {"lo": 1.9, "hi": 2.0}}}
+ROW: Any = {"label": "fq-codel", "effect": EFFECT, "gain": {"ratio": 1.95, "one_run": {"lo": 1.9, "hi": 2.0}}}
 
 
 def measured(goodput: float = 4e6, sparse: float = 100.0, *, baseline: float = 4e6, valid: bool = True):
@@ -67,7 +69,8 @@ def test_judgement_concludes_nothing_when_the_emulation_is_invalid() -> None:
 def test_verification_names_the_change_that_no_emulation_shows() -> None:
     situation = situation_of(["dsl-16m"])
     only = [action for action in candidates(situation, ["receiver"]) if action.kind == "delayed ACK"]
-    found = verify(situation, [(only[0],)], {"advice": [{"label": only[0].label}], "goal": "balanced"})
+    advice: Any = {"advice": [{"label": only[0].label}], "goal": "balanced"}
+    found = verify(situation, [(only[0],)], advice)
     assert found["text"].startswith("Not verified: tcp.delayed_ack is set by a route")
 
 
@@ -79,7 +82,7 @@ def test_verification_needs_the_mainline_variant_when_a_program_of_that_name_is_
     monkeypatch.setattr(verification, "AVAILABLE", available)
     situation = situation_of(["dsl-16m"])
     (vegas,) = [action for action in candidates(situation, ["sender"]) if action.label.endswith("vegas")]
-    advice = {"advice": [{"label": vegas.label}], "goal": "balanced"}
+    advice: Any = {"advice": [{"label": vegas.label}], "goal": "balanced"}
     available.write_text("reno cubic ackclock_vegas")
     assert "no vegas loaded" in verify(situation, [(vegas,)], advice)["text"]
     monkeypatch.setattr(verification, "_attempted", lambda *_: (_ for _ in ()).throw(InputError("x", "y")))
@@ -105,7 +108,7 @@ def test_sparse_packets_of_a_verification_are_as_far_apart_as_those_of_a_predict
     for up_bps, every_s in ((100_000, 0.5), (1_000_000, 0.0512), (10_000_000, 0.02)):
         line = {"name": "line", "rate": {"down": "10 Mb/s", "up": f"{up_bps} b/s"}, "delay": "20 ms"}
         situation = situation_of([{"hop": [line]}])
-        assert _config(situation, ())["every_s"] == pytest.approx({"down": 0.02, "up": every_s})
+        assert _config(situation, (), "")["every_s"] == pytest.approx({"down": 0.02, "up": every_s})
         rates = {flow.direction: getattr(flow.workload, "rate", 0) for flow in situation.scenario().flow if flow.is_udp}
         assert rates["up"] == pytest.approx(8 * 64 / every_s, rel=0.01)
         assert rates["down"] == pytest.approx(8 * 64 / 0.02, rel=0.01)

@@ -69,7 +69,7 @@ def test_last_packets_of_a_run_are_lost_when_the_delay_explains_fewer() -> None:
 
 
 def test_measured_figures_follow_the_same_rule() -> None:
-    def end(sent: int, delays: list[float], **of: int) -> dict[str, Any]:
+    def end(sent: int, delays: list[float], **of: int) -> Any:
         return {"sparse": {"sent": sent, "delays_ms": delays}, **of}
 
     serve = end(100, [10.0] * 50, retransmitted_segments=3)

@@ -14,7 +14,7 @@ from ackclock.report.page import Table as PageTable
 from ackclock.terminal import TextBelow, ToType
 
 if TYPE_CHECKING:
-    from ackclock.documents.advise import Advice, Advised, Effect, OfLoad
+    from ackclock.documents.advise import Advice, Advised, Effect, OfLoad, UnjudgedAdvice
 
 AS_IT_IS = "as it is"
 """The label of the situation without a change."""
@@ -37,7 +37,7 @@ def gain_range(lo: float, hi: float) -> str:
     return f"{gain_text(lo)} .. {gain_text(hi)}"
 
 
-def verdict(document: Advice) -> str:
+def verdict(document: UnjudgedAdvice) -> str:
     """The advice in a sentence or two, or that there is none."""
     if not document["advice"]:
         return _without_advice(document)
@@ -78,7 +78,7 @@ def _both(changes: Mapping[str, Effect], key: Literal["baseline", "advised"]) ->
     return " down and ".join(rate(changes[f"goodput_{side}_bps"][key]) for side in ("down", "up")) + " up"
 
 
-def _without_advice(document: Advice) -> str:
+def _without_advice(document: UnjudgedAdvice) -> str:
     """Why nothing is advised: nothing gains, or the fit does not support what does."""
     rest, fit = document["nothing_to_gain"], document.get("fit")
     more = f" Capture next: {'; '.join(fit['capture_next'])}." if fit and fit.get("capture_next") else ""
@@ -358,10 +358,10 @@ def _conditions(row: Advised) -> PageTable:
 
 def _pareto(document: Advice) -> Chart:
     """Goodput over the p95 RTT of a sparse flow, a point for each change."""
-    from ackclock.plot.vega import pareto
+    from ackclock.plot.vega import ChangePoint, pareto
 
     advised = [row["label"] for row in document["advice"]]
-    rows = [
+    rows: list[ChangePoint] = [
         {
             "change": point["label"],
             "role": AS_IT_IS if point["label"] == AS_IT_IS else "advised" if point["label"] in advised else "tried",

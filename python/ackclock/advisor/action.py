@@ -4,13 +4,16 @@ it, and who can do it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock.advisor.commands import Qdisc
 from ackclock.advisor.openwrt import SqmQueue
 from ackclock.advisor.recipe import Step
+from ackclock.input.objects import Hop
+
+if TYPE_CHECKING:
+    from ackclock.documents.advise import Change as ChangeDocument
 
 WHO = ("sender", "receiver", "router", "operator")
 """Who can change something: the hosts, the router at the clients' end, the operator of the link."""
@@ -24,7 +27,7 @@ class Change:
     before: Any
     to: Any
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> ChangeDocument:
         """An entry of `change` in the JSON document."""
         return {"path": self.path, "from": self.before, "to": self.to}
 
@@ -49,7 +52,7 @@ class Action:
     changes: tuple[Change, ...]
     steps: tuple[Step, ...]
     preconditions: tuple[str, ...] = ()
-    hop: tuple[str, Mapping[str, Any]] | None = field(default=None, hash=False)
+    hop: tuple[str, Hop] | None = field(default=None, hash=False)
     sqm: SqmQueue | None = None
     drop_in: bool = False
 

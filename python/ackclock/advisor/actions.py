@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import Any
+from typing import Literal
 
 from ackclock.advisor.action import WHO as WHO
 from ackclock.advisor.action import Action as Action
@@ -37,11 +37,12 @@ from ackclock.export.tc_queue import queue_arguments
 from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.link.queue import read_queue
+from ackclock.input.objects import Hop as AddedHop
 from ackclock.input.units import show_rate, show_size
 
 SHAPED_SHARE = 0.95
 """The rate of SQM's shaper as a share of the line rate: below it the queue moves to the router."""
-AQMS: Mapping[str, Mapping[str, Any]] = {
+AQMS: Mapping[str, Mapping[str, str]] = {
     "fq-codel": {"kind": "fq-codel"},
     "fq-codel with a target of 20 ms": {"kind": "fq-codel", "target": "20 ms", "interval": "200 ms"},
     "codel": {"kind": "codel"},
@@ -97,8 +98,7 @@ def _ack_queues(of: Situation) -> Iterator[Action]:
         kind = f"queue {hop.name} {direction}"
         if not side.queue or side.queue.ack is None:
             for words, preset in ACK_FILTERS.items():
-                filtered = {"kind": "cake", "ack": {"filter": preset}}
-                yield _queue_action(of, hop, direction, filtered, words)
+                yield _queue_action(of, hop, direction, {"kind": "cake", "ack": {"filter": preset}}, words)
             for key, value, words in (("filter", "safe", "ACK filter"), ("first", True, "ACKs first")):
                 steps: tuple[Step, ...]
                 if key == "first":
@@ -123,7 +123,7 @@ def _ack_queues(of: Situation) -> Iterator[Action]:
 
 def _reconstruction(of: Situation, hop: Hop, direction: str) -> Action:
     """An ACK filter, and reconstruction of its ACKs at the end of the hop (RFC 3449, 5.3.1)."""
-    every = f"{2 * int(of.tcp['segment'])} B"
+    every = f"{2 * int(of.tcp.keys['segment'])} B"
     keys = (f"hop.{hop.name}.queue.{direction}.ack.filter", f"hop.{hop.name}.reconstruct.{direction}")
     steps = (
         Step(_owner(of, hop, direction), LinkKey(keys[0], "safe"), (LinkKey(keys[0], "none"),)),
@@ -150,19 +150,17 @@ def _shaper(of: Situation) -> Iterator[Action]:
         shaped = {direction: round(SHAPED_SHARE * (rates[direction] or 0.0) / 1000) * 1000 for direction in directions}
         if min(shaped.values()) <= 0:
             continue
-        hop: dict[str, Any] = {"name": "sqm"}
-        if len(directions) == 1:
-            hop["only"] = directions[0]
         queues = {
             direction: {"kind": "cake", **({"ack": {"filter": "cake"}} if direction != of.direction else {})}
             for direction in directions
         }
-        hop |= {"rate": {d: show_rate(bps) for d, bps in shaped.items()}, "queue": queues}
+        texts = {d: show_rate(bps) for d, bps in shaped.items()}
         cells = {d: framing for d in directions if (framing := _cells(of, d))}
-        if cells:
-            hop["framing"] = {d: {"kind": "atm", "overhead": f"{one.overhead} B"} for d, one in cells.items()}
-        changes = [Change(f"hop.sqm.rate.{d}", None, show_rate(bps)) for d, bps in shaped.items()]
-        changes += [Change(f"hop.sqm.framing.{d}", None, framing) for d, framing in hop.get("framing", {}).items()]
+        framings = {d: {"kind": "atm", "overhead": f"{one.overhead} B"} for d, one in cells.items()}
+        only: Literal["down", "up"] | None = None if len(directions) > 1 else "up" if "up" in directions else "down"
+        hop = AddedHop(name="sqm", only=only, rate=texts, queue=queues, framing=framings or None)
+        changes = [Change(f"hop.sqm.rate.{d}", None, text) for d, text in texts.items()]
+        changes += [Change(f"hop.sqm.framing.{d}", None, framing) for d, framing in framings.items()]
         changes += [Change(f"hop.sqm.queue.{d}", None, queue) for d, queue in queues.items()]
         steps: list[Step] = []
         for direction, bps in shaped.items():
@@ -202,8 +200,8 @@ def _safe_bps(of: Situation, hop: Hop, direction: str) -> float | None:
     """
     rate = slowest_bps([hop], direction)
     paths = {f"hop.{hop.name}.{key}.{direction}" for key in ("rate", "medium.cap")}
-    rows = (of.fit or {}).get("parameters", ())
-    ends = [float(row["lo"]) for row in rows if row["path"] in paths and row.get("lo")]
+    rows = of.fit.get("parameters", ()) if of.fit else ()
+    ends = [float(lo) for row in rows if row["path"] in paths and (lo := row.get("lo"))]
     return None if rate is None else min([rate, *ends])
 
 
@@ -303,7 +301,7 @@ def _owner(of: Situation, hop: Hop, direction: str) -> str:
     return "router" if direction == "up" and hop.name == of.hops[-1].name else "operator"
 
 
-def _is_queue(queue: CheckedTable, aqm: Mapping[str, Any]) -> bool:
+def _is_queue(queue: CheckedTable, aqm: Mapping[str, str]) -> bool:
     """Whether a queue is an AQM with its target."""
     if queue.kind != aqm["kind"]:
         return False
@@ -314,14 +312,12 @@ def _size(queue: CheckedTable | None) -> int | None:
     return queue.bytes if queue else None
 
 
-def _written(queue: CheckedTable | None) -> dict[str, Any] | None:
-    return queue.written(given=True) if queue else None
-
-
-def _queue_action(of: Situation, hop: Hop, direction: str, value: Mapping[str, Any], words: str) -> Action:
+def _queue_action(
+    of: Situation, hop: Hop, direction: str, value: Mapping[str, str | Mapping[str, str]], words: str
+) -> Action:
     side: Direction = getattr(hop, direction)
-    kept = {"ack": _written(side.queue)["ack"]} if side.queue and side.queue.ack and "ack" not in value else {}  # type: ignore[index]
-    wanted = {**value, **kept}
+    before = side.queue.written(given=True) if side.queue else None
+    wanted = {**value, "ack": before["ack"]} if before and side.queue.ack and "ack" not in value else {**value}
     queue = read_queue(wanted)
     safe = _safe_bps(of, hop, direction) if isinstance(side.rate, int) else None
     rate = int(safe) if safe else None
@@ -329,7 +325,7 @@ def _queue_action(of: Situation, hop: Hop, direction: str, value: Mapping[str, A
     cells = _atm(side)
     line = Line(direction, queue=queue, rate=rate, framing=cells)
     qdisc = _qdisc_of(line, rate, _device(who, hop, direction))
-    change = Change(f"hop.{hop.name}.queue.{direction}", _written(side.queue), wanted)
+    change = Change(f"hop.{hop.name}.queue.{direction}", before, wanted)
     kind = f"queue {hop.name} {direction}"
     step = Step(who, qdisc, restored_root(qdisc.device))
     sqm = None

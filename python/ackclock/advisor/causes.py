@@ -8,12 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock._native import LimitFacts
 from ackclock.advisor.action import Action
 from ackclock.advisor.goals import BESIDE
 from ackclock.simulation.limits import run_facts
+from ackclock.simulation.plan import Plan
 from ackclock.simulation.sparse_flow import SPARSE
 
 if TYPE_CHECKING:
@@ -36,14 +37,14 @@ class Cause:
     share: float
 
 
-def causes_of(summaries: Iterable[Summary], plan: Mapping[str, Any]) -> list[list[Cause]]:
+def causes_of(summaries: Iterable[Summary], plan: Plan) -> list[list[Cause]]:
     """The limits of each own TCP flow of a situation, by the means of its runs.
 
-    `summaries` are of runs with the flows of `plan` (docs/inside/plan.md).
+    `summaries` are of runs with the flows of `plan`.
     """
     facts: dict[str, list[LimitFacts]] = defaultdict(list)
     for summary in summaries:
-        for name, of_flow in run_facts(summary, plan).items():
+        for name, of_flow in run_facts(summary, plan.document).items():
             if not name.startswith((SPARSE, BESIDE)):
                 facts[name].append(of_flow)
     return [_causes(LimitFacts.mean(of_runs)) for of_runs in facts.values()]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from ackclock.advisor.goals import BESIDE
-from ackclock.advisor.situation import Situation
+from ackclock.advisor.situation import Situation, beside
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
+from ackclock.input.objects import Flow
 from ackclock.input.units import show_rate, show_time
 
 MAX_LOSS = 0.2
@@ -23,12 +22,12 @@ class Condition:
     Attributes:
         text: as a clause after "unless".
         point: values by dotted path.
-        flows: [[flow]] tables beside the situation's.
+        flows: those beside the situation's.
     """
 
     text: str
-    point: dict[str, Any] = field(default_factory=dict)
-    flows: tuple[dict[str, Any], ...] = ()
+    point: Mapping[str, str | float] = field(default_factory=dict)
+    flows: tuple[Flow, ...] = ()
 
 
 def conditions(situation: Situation) -> list[Condition]:
@@ -76,7 +75,7 @@ def _delays(situation: Situation) -> Iterator[Condition]:
 def _buffers(situation: Situation) -> Iterator[Condition]:
     data = situation.directions if situation.loads else (situation.direction,)
     for factor, text in ((4.0, "the bottleneck's buffer is four times as large"), (0.25, "it is a quarter as large")):
-        point: dict[str, Any] = {}
+        point: dict[str, str | float] = {}
         for hop, direction, side in _sides(situation):
             if side.queue and direction in data and _is_slowest(situation, hop, direction):
                 path = f"hop.{hop.name}.queue.{direction}"
@@ -100,7 +99,5 @@ def _losses(situation: Situation) -> Iterator[Condition]:
 
 
 def _opposite(situation: Situation) -> Iterator[Condition]:
-    back = "up" if situation.direction == "down" else "down"
-    what = "an upload" if back == "up" else "a download"
-    flow = {"name": f"{BESIDE}opposite", "direction": back, "variant": "cubic", "workload": {"kind": "bulk"}}
-    yield Condition(f"{what} runs beside it", {}, (flow,))
+    what = "an upload" if situation.direction == "down" else "a download"
+    yield Condition(f"{what} runs beside it", {}, (beside("opposite", situation.opposite),))

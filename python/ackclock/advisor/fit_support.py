@@ -4,15 +4,16 @@ rates that its input does not show are not advised.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from ackclock.input.link.hop import DIRECTIONS
 
 if TYPE_CHECKING:
     from ackclock.advisor.outcome import Prediction
     from ackclock.advisor.race import Actions
+    from ackclock.documents.fit import FitScore, FittedParameter, NotIdentified
 
 LONG_S = 60.0
 """Duration of a capture that is proposed."""
@@ -21,6 +22,26 @@ SHORT_S = 45.0
 SIZE = "the fit is not good enough to choose a size"
 ERROR = "with the error of the fit, a run may gain nothing"
 RATE = "it sets the rate {}, which the input does not show"
+
+
+class Capture(TypedDict, total=False):
+    """A capture that a link was fitted to: its run and its end."""
+
+    capture: str
+    run: int
+    end: str
+    duration_s: float
+
+
+class LinkFit(TypedDict, total=False):
+    """What is read of a fit's document, or of a link file's [fit] table (docs/reference/fit.md)."""
+
+    inputs: list[Capture]
+    score: FitScore | None
+    no_score: str | None
+    parameters: list[FittedParameter]
+    not_identified: list[NotIdentified]
+    remarks: list[str]
 
 
 @dataclass(frozen=True)
@@ -39,24 +60,20 @@ class FitSupport:
     good_for: str = ""
     direction: str = ""
     unseen: frozenset[str] = frozenset()
-    inputs: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    inputs: Sequence[Capture] = field(default=(), repr=False)
     one_end: bool = False
     has_others: bool = False
 
     @classmethod
-    def of(cls, fit: Mapping[str, Any] | None) -> FitSupport:
-        """That of a fit's document or of a link file's [fit] table (docs/reference/fit.md)."""
-        from ackclock.fitting.prediction import verdict
+    def of(cls, fit: LinkFit | None) -> FitSupport:
+        """That of a fit."""
         from ackclock.fitting.sender_end import UNSEEN
 
         if not fit:
             return cls()
-        score = fit.get("score") or {}
-        good_for = score.get("good_for") or (
-            verdict(score["goodput_error"]["median"], score["rtt_p95_error"]["median"])["good_for"] if score else ""
-        )
+        score = fit.get("score")
         return cls(
-            str(good_for),
+            (score.get("good_for") or _good_for(score)) if score else "",
             str(score["held_out"][0]["direction"]) if score else "",
             frozenset(
                 direction
@@ -64,7 +81,7 @@ class FitSupport:
                 for direction in DIRECTIONS
                 if row["path"].endswith((f".rate.{direction}", f".cap.{direction}")) and row["status"] != "identified"
             ),
-            tuple(fit.get("inputs", ())),
+            fit.get("inputs", ()),
             any(row["why"] == UNSEEN for row in fit.get("not_identified", ())),
             any("cross traffic" in text for text in fit.get("remarks", ())),
         )
@@ -119,7 +136,15 @@ class FitSupport:
         return texts
 
 
-def _kind(value: Any) -> Any:
+def _good_for(score: FitScore) -> str:
+    """That of a link file of an earlier version."""
+    from ackclock.fitting.prediction import verdict
+
+    goodput, rtt = (score[key]["median"] or 0.0 for key in ("goodput_error", "rtt_p95_error"))
+    return str(verdict(goodput, rtt)["good_for"])
+
+
+def _kind(value: object) -> object:
     return value.get("kind") if isinstance(value, Mapping) else None
 
 

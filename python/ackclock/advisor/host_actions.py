@@ -16,6 +16,7 @@ from ackclock.advisor.situation import UNSCALED, Situation
 from ackclock.comparison.configuration import UP_TO, maximum
 from ackclock.comparison.socket_buffers import WMEM_DEFAULT, HostBuffers, bdp_bytes
 from ackclock.format import joined
+from ackclock.input.scenario.hosts import Tcp
 from ackclock.input.units import show_size, size_bytes
 
 VARIANTS = ("cubic", "reno", "bbr", "westwood+", "vegas", "illinois", "hybla", "htcp")
@@ -47,7 +48,7 @@ class _Host:
     who: str
     side: str
     names: tuple[str, ...]
-    by_flow: Mapping[str, Mapping[str, Any]]
+    by_flow: Mapping[str, Tcp]
     prefix: str
 
     @property
@@ -59,8 +60,8 @@ class _Host:
         return SYSTEMS[self.name]
 
     @property
-    def keys(self) -> Mapping[str, Any]:
-        """Those of the first flow."""
+    def tcp(self) -> Tcp:
+        """The keys of the first flow."""
         return next(iter(self.by_flow.values()))
 
     @property
@@ -82,8 +83,7 @@ def _hosts(of: Situation) -> tuple[_Host, _Host]:
             tcp[name] = scenario.tcp_of(flow, flow.sending_end if who == "sender" else other)
         side = first if who == "sender" else "client" if first == "server" else "server"
         names = tuple(dict.fromkeys(one.host for one in tcp.values()))
-        by_flow = {name: one.keys for name, one in tcp.items()}
-        found.append(_Host(who, side, names, by_flow, f"tcp.{side}." if parted else "tcp."))
+        found.append(_Host(who, side, names, tcp, f"tcp.{side}." if parted else "tcp."))
     return found[0], found[1]
 
 
@@ -118,7 +118,7 @@ def unsettable(of: Situation, may: Sequence[str]) -> list[str]:
 
 
 def _variants(sender: _Host) -> Iterator[Action]:
-    before = {flow: str(keys["variant"]) for flow, keys in sender.by_flow.items()}
+    before = {flow: str(tcp.keys["variant"]) for flow, tcp in sender.by_flow.items()}
     for variant in VARIANTS:
         found = [was for was in before.values() if was != variant]
         if found and (setting := sender.system.congestion_control(variant, before)):
@@ -142,12 +142,12 @@ class _HostBuffers:
         """Larger buffers where the host's do not fill the path, window scaling where it is off, and
         a receive window that bounds the queue.
         """
-        off = [host for host in (self.sender, self.receiver) if not host.keys["window_scaling"]]
+        off = [host for host in (self.sender, self.receiver) if not host.tcp.keys["window_scaling"]]
         for group in self._groups(scaled=not off):
             yield from self._action(group)
         if not off or self.of.strips_scaling:
             return
-        settings = [host.system.window_scaling(host.who, timestamps=bool(host.keys["timestamps"])) for host in off]
+        settings = [host.system.window_scaling(host.who, timestamps=bool(host.tcp.keys["timestamps"])) for host in off]
         scaling = Setting.together(settings)
         if scaling is None:
             return
@@ -164,7 +164,8 @@ class _HostBuffers:
         return self.sender if end == "send" else self.receiver
 
     def _now(self, end: str) -> Any:
-        return self._host(end).keys[f"{end}_buffer"]
+        """The buffer as it is: a size in bytes, or a word."""
+        return self._host(end).tcp.keys[f"{end}_buffer"]
 
     def _tuned(self, end: str) -> bool:
         """Whether the host tunes the buffer by itself."""
@@ -206,7 +207,7 @@ class _HostBuffers:
             return []
         share = self.receiver.buffers.memory("receive")
         memories = (max(2**16, ceil(bdps * bdp * share / 4096) * 4096) for bdps in RECEIVE_BDPS)
-        limit = int(self.receiver.keys["receive_limit"])
+        limit = int(self.receiver.tcp.keys["receive_limit"])
         return [
             (("receive", UP_TO + show_size(memory)),)
             for memory in memories
@@ -220,7 +221,7 @@ class _HostBuffers:
         found: list[Buffers] = []
         for bdps in SIZE_BDPS if bdp else ():
             # An even multiple of the segment, as Microsoft's page of TcpWindowSize asks for.
-            pair = 2 * int(self.sender.keys["segment"])
+            pair = 2 * int(self.sender.tcp.keys["segment"])
             size = ceil(bdps * (bdp or 0.0) / pair) * pair
             size = size if scaled else min(size, 2**16)
             short = [end for end in ends if self._now(end) * LARGER < size]
@@ -249,22 +250,22 @@ class _HostBuffers:
             to = "auto" if size_of(buffer) is None else buffer
             yield Change(f"{host.prefix}{end}_buffer", show_size(was), to)
         if buffer.startswith(UP_TO):
-            limit = int(host.keys.get(f"{end}_limit", host.buffers.keys[f"{end}_limit"]))
+            limit = int(host.tcp.keys.get(f"{end}_limit", host.buffers.tcp.keys[f"{end}_limit"]))
             yield Change(f"{host.prefix}{end}_limit", show_size(limit), maximum(buffer))
 
     def _settings(self, end: str, buffer: str) -> Iterator[Setting | None]:
         host, buffers = self._host(end), self._host(end).buffers
-        had = {flow: keys[f"{end}_buffer"] for flow, keys in host.by_flow.items()}
+        had = {flow: tcp.keys[f"{end}_buffer"] for flow, tcp in host.by_flow.items()}
         size = size_of(buffer)
         if size is not None:
-            own = buffers.keys[f"{end}_buffer"]
+            own = buffers.tcp.keys[f"{end}_buffer"]
             yield host.system.fixed_buffer(end, size, {flow: None if was == own else was for flow, was in had.items()})
             return
         if isinstance(self._now(end), int):
             sizes = {flow: buffers.option_value(end, was) for flow, was in had.items() if isinstance(was, int)}
             yield host.system.automatic_buffer(end, sizes)
         if buffer.startswith(UP_TO):
-            first = WMEM_DEFAULT if end == "send" else int(buffers.keys["receive_start"])
+            first = WMEM_DEFAULT if end == "send" else int(buffers.tcp.keys["receive_start"])
             yield host.system.tuned_up_to(end, first, size_bytes(maximum(buffer)))
 
 
@@ -274,18 +275,18 @@ def size_of(buffer: str) -> int | None:
 
 
 def _others(sender: _Host, receiver: _Host) -> Iterator[Action]:
-    if receiver.keys["delayed_ack"] and (setting := receiver.system.undelayed_acks()):
+    if receiver.tcp.keys["delayed_ack"] and (setting := receiver.system.undelayed_acks()):
         change = Change(f"{receiver.prefix}delayed_ack", True, False)
         yield _action("delayed ACK", "an ACK for each segment", [change], setting)
-    before = int(sender.keys["initial_window"])
+    before = int(sender.tcp.keys["initial_window"])
     if before < INITIAL_WINDOW and (setting := sender.system.initial_window(INITIAL_WINDOW)):
         words = f"initial window of {INITIAL_WINDOW} segments"
         change = Change(f"{sender.prefix}initial_window", before, INITIAL_WINDOW)
         yield _action("initial window", words, [change], setting)
-    if sender.keys["pacing"] is False and (setting := sender.system.pacing()):
+    if sender.tcp.keys["pacing"] is False and (setting := sender.system.pacing()):
         change = Change(f"{sender.prefix}pacing", False, True)
         yield _action("pacing", "pacing by the fq qdisc", [change], setting)
-    off = [host for host in (sender, receiver) if host.keys["ecn"] is False]
+    off = [host for host in (sender, receiver) if host.tcp.keys["ecn"] is False]
     asked = Setting.together([host.system.ecn(host.who, opens=host.side == "client") for host in off])
     if off and asked and asked.steps:
         paths = dict.fromkeys(f"{host.prefix}ecn" for host in off)

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Literal, NotRequired, TypedDict
 
 PORT = 5001
 CHUNK = 1 << 17
@@ -35,7 +35,40 @@ NUMBER_AND_TIME = struct.Struct("!IQ")
 TIMESPEC = struct.Struct("@ll")
 
 
-def _prepare(config: dict[str, Any]) -> None:
+class Config(TypedDict):
+    """What both ends of a transfer do; CONFIG of the command line."""
+
+    results: str
+    seconds: float
+    sender: Literal["server", "client"]
+    variant: str
+    sysctls: dict[str, str]
+    every_s: dict[str, float]
+    SO_SNDBUF: NotRequired[int]
+    SO_RCVBUF: NotRequired[int]
+
+
+class SparseResult(TypedDict):
+    """The sparse packets that an end sent, and the delays of those that it received."""
+
+    sent: int
+    delays_ms: list[float]
+
+
+class Transferred(TypedDict):
+    """The figures of one end: bytes at the receiver, retransmissions at the sender."""
+
+    received: NotRequired[int]
+    retransmitted_segments: NotRequired[int]
+
+
+class EndResult(Transferred):
+    """The results of one end."""
+
+    sparse: SparseResult
+
+
+def _prepare(config: Config) -> None:
     """Write the sysctls of this end's network namespace, and ask for the processor: a host with a
     processor of its own does not wait for the programs of this machine.
     """
@@ -45,13 +78,12 @@ def _prepare(config: dict[str, Any]) -> None:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
 
-def _set_options(connection: socket.socket, config: dict[str, Any], *, sends: bool) -> None:
+def _set_options(connection: socket.socket, config: Config, *, sends: bool) -> None:
     """The sender's congestion control, and this end's socket buffers; before the handshake."""
     if sends:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, config["variant"].encode())
-    name = "SO_SNDBUF" if sends else "SO_RCVBUF"
-    if config.get(name):
-        connection.setsockopt(socket.SOL_SOCKET, getattr(socket, name), int(config[name]))
+    if size := config.get("SO_SNDBUF") if sends else config.get("SO_RCVBUF"):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF if sends else socket.SO_RCVBUF, size)
 
 
 def _send(connection: socket.socket, until: float) -> None:
@@ -114,7 +146,7 @@ class SparseFlow:
             number, sent = NUMBER_AND_TIME.unpack_from(packet)
             self.delays_ms[number] = (arrived - sent) / 1e6
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> SparseResult:
         """The packets sent and the delays of those received, after the end."""
         for thread in self.threads:
             thread.join()
@@ -128,14 +160,14 @@ def _port() -> socket.socket:
     return port
 
 
-def _info(connection: socket.socket) -> dict[str, int]:
+def _info(connection: socket.socket) -> Transferred:
     """Counters of the sender (`struct tcp_info` of Linux)."""
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_S)
     (retransmitted,) = struct.unpack_from("@I", info, 100)
     return {"retransmitted_segments": retransmitted}
 
 
-def serve(config: dict[str, Any]) -> dict[str, Any]:
+def serve(config: Config) -> EndResult:
     """One transfer with the next client."""
     _prepare(config)
     sends = config["sender"] == "server"
@@ -148,10 +180,10 @@ def serve(config: dict[str, Any]) -> dict[str, Any]:
         with connection:
             until = time.monotonic() + config["seconds"]
             sparse = SparseFlow(port, peer, until, config["every_s"]["down"])
-            return _transfer(connection, until, sends=sends) | {"sparse": sparse.result()}
+            return {**_transfer(connection, until, sends=sends), "sparse": sparse.result()}
 
 
-def fetch(config: dict[str, Any]) -> dict[str, Any]:
+def fetch(config: Config) -> EndResult:
     """One transfer with the server."""
     _prepare(config)
     server = os.environ["ACKCLOCK_SERVER"]
@@ -162,10 +194,10 @@ def fetch(config: dict[str, Any]) -> dict[str, Any]:
         connection.connect((server, PORT))
         until = began + config["seconds"]
         sparse = SparseFlow(port, server, until, config["every_s"]["up"])
-        return _transfer(connection, until, sends=sends) | {"sparse": sparse.result()}
+        return {**_transfer(connection, until, sends=sends), "sparse": sparse.result()}
 
 
-def _transfer(connection: socket.socket, until: float, *, sends: bool) -> dict[str, Any]:
+def _transfer(connection: socket.socket, until: float, *, sends: bool) -> Transferred:
     """The transfer from this end until a time; the sender closes it by a reset."""
     if not sends:
         return {"received": _receive(connection, until)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.advice.tables import gain_range, gain_text
 from ackclock.comparison.prices import WORSE_MS, WORSE_RETRANSMITTED, WORSE_SHARE
@@ -18,6 +18,7 @@ from ackclock.statistics.intervals import exp, t_quantile
 
 if TYPE_CHECKING:
     from ackclock.documents.advise import Benefit, Cost, Effect
+    from ackclock.documents.fit import FitScore
 
 MIN_GAIN = 1.03
 """The ratio of scores from which on a change is advised, if its interval excludes 1."""
@@ -78,11 +79,11 @@ class ModelError:
     fit_rtt: float = 0.0
 
     @classmethod
-    def of(cls, score: Mapping[str, Any] | None) -> ModelError:
+    def of(cls, score: FitScore | None) -> ModelError:
         """With the score of a fit (docs/reference/fit.md)."""
         if not score:
             return cls()
-        return cls(fit_goodput=score["goodput_error"]["median"], fit_rtt=score["rtt_p95_error"]["median"])
+        return cls(fit_goodput=score["goodput_error"]["median"] or 0.0, fit_rtt=score["rtt_p95_error"]["median"] or 0.0)
 
     def of_metric(self, metric: str) -> float:
         """Of a metric of one run; 0 where it is not known."""

@@ -4,13 +4,15 @@ the advice states.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.advisor.action import WHO
 from ackclock.advisor.situation import Situation
 from ackclock.format import joined
+
+if TYPE_CHECKING:
+    from ackclock.documents.advise import Reader as ReaderDocument
 
 HOME = ("sender", "receiver", "router")
 """All but the link's operator."""
@@ -33,7 +35,7 @@ class Reader:
         """The owner of the captured ends; of a link or a scenario the household at it, with its
         hosts and its router.
         """
-        inputs = (situation.fit or {}).get("inputs", ()) if situation.captured else ()
+        inputs = situation.fit.get("inputs", ()) if situation.fit and situation.captured else ()
         ends = {str(one["end"]) for one in inputs if one.get("end") in ("server", "client")}
         if ends == {"server"}:
             controls: tuple[str, ...] = ("sender",) if situation.direction == "down" else ("receiver",)
@@ -53,6 +55,6 @@ class Reader:
         """Whether the reader can do all of what these have to do."""
         return set(who) <= set(self.controls)
 
-    def as_json(self) -> Mapping[str, Any]:
+    def as_json(self) -> ReaderDocument:
         """`reader` of the JSON document."""
         return {"controls": list(self.controls), "guessed": bool(self.sentence)}

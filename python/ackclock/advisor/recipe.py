@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.advisor.commands import (
     UNDO_AFTER_S,
@@ -32,6 +32,7 @@ from ackclock.advisor.windows_commands import RestoreNetsh, RestoreRegistry, Sav
 
 if TYPE_CHECKING:
     from ackclock.advisor.action import Action
+    from ackclock.documents.advise import AdviceAlternative, AdviceStep
 
 REMOTE = ("router", "operator")
 """Those whose machine is usually reached over the link that they change."""
@@ -48,7 +49,7 @@ class Step:
     command: Command
     undo: tuple[Command, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> AdviceStep:
         """An entry of `steps` in the JSON document."""
         return {"who": self.who, "command": self.command.text(), "undo": [one.text() for one in self.undo]}
 
@@ -62,10 +63,10 @@ class Alternative:
     commands: tuple[Command, ...]
     undo: tuple[Command, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> AdviceAlternative:
         """An entry of `alternatives` in the JSON document."""
-        typed = {key: [one.text() for one in getattr(self, key)] for key in ("commands", "undo")}
-        return {"system": self.system, "who": self.who, **typed}
+        commands, undo = ([one.text() for one in typed] for typed in (self.commands, self.undo))
+        return {"system": self.system, "who": self.who, "commands": commands, "undo": undo}
 
 
 @dataclass(frozen=True, slots=True)

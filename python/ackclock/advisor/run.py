@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from ackclock.advice.result import Advice
 from ackclock.advice.tables import gain_range, gain_text, verdict
@@ -47,11 +47,10 @@ from ackclock.advisor.race import (
 )
 from ackclock.advisor.reader import Reader
 from ackclock.advisor.recipe import Recipe
-from ackclock.advisor.situation import Situation, situation_of
+from ackclock.advisor.situation import LinkLike, Situation, situation_of
 from ackclock.errors import InputError, InvalidValue, choices, format_value
 from ackclock.format import count
 from ackclock.input.link.hop import DIRECTIONS
-from ackclock.input.objects import Link
 from ackclock.input.scenario.link_draws import draws_path
 from ackclock.linux import require_linux
 from ackclock.notebook import Progress
@@ -68,14 +67,23 @@ from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
     from ackclock.documents.advise import Advice as AdviceDocument
-    from ackclock.documents.advise import Gain, OfLoad, UnderCondition
+    from ackclock.documents.advise import (
+        Advised,
+        Change,
+        Gain,
+        NoGain,
+        OfLoad,
+        Point,
+        UnderCondition,
+        UnjudgedAdvice,
+    )
     from ackclock.documents.engine import Summary
 
 LEFT = "as it is"
 
 
 def advise(
-    *what: str | Path | Link | Mapping[str, Any],
+    *what: str | Path | LinkLike,
     goal: str = "balanced",
     may: Sequence[str] | None = None,
     direction: str = "down",
@@ -167,7 +175,7 @@ def advise(
         document, changes = _advice(runs, _Asked(goal, allowed, seed, cpu_s, may_harm, reader), wanted)
         if verify and changes:
             found = verification.verify(runs.situation, changes, document, progress)
-            document |= {"verification": found, "notes": [*document["notes"], found["text"]]}
+            document |= {"verification": {**found}, "notes": [*document["notes"], found["text"]]}
         if run and folder:
             document |= {"folder": str(folder)}
             run_files.write_scenario(folder, situation.scenario())
@@ -291,26 +299,35 @@ def _advice(
     examined = _examined(places, by_label)
     unless = _conditions(runs, examined, asked, seed + 2 * UNSEEN, sizes.condition)
     beside = bound.beside(list(examined.values()), sizes.cost) if examined else {}
-    advice = []
+    advice: list[Advised] = []
     for place, label in enumerate(places, start=1):
-        row = {
-            **_change(by_label[label]),
-            **_typed(by_label[label]),
+        recipe = Recipe.of(by_label[label])
+        row: Advised = {
+            "label": label,
+            "change": _changes(by_label[label]),
+            "who": ",".join(who_of(by_label[label])),
+            "commands": [step.command.text() for step in recipe.steps],
+            "undo": [command.text() for command in recipe.undo],
+            "steps": [step.as_json() for step in recipe.steps],
+            "alternatives": [one.as_json() for one in recipe.alternatives],
+            "preconditions": list(dict.fromkeys(text for one in by_label[label] for text in one.preconditions)),
             "gain": _gain(gains[label], one_runs[label]),
             "effect": effect(final[label], base, model, every[label]),
             "loads": _of_loads(runs, asked, model, (final[label], base), (every[label], every[LEFT])),
+            "rank": place,
+            "tied_with": [other for other in places if other != label and _ties(values, label, other)],
+            "unless": None,
+            "conditions": None,
+            "costs": None,
+            "benefits": None,
         }
-        tied = [other for other in places if other != label and _ties(values, label, other)]
-        extra: dict[str, Any] = {"rank": place, "tied_with": tied, "unless": None, "conditions": None}
-        extra |= {"costs": None, "benefits": None}
         if label in examined:
-            found = unless[label]
-            flips = [one["condition"] for one in found if one["flips"]]
-            others, benefits = beside_costs(beside[label])
-            costs = [*own_costs(final[label], base, situation.loads), *others]
-            extra |= {"unless": flips, "conditions": found, "costs": costs, "benefits": benefits}
-        advice.append(row | extra)
-    document: dict[str, Any] = {
+            row["conditions"] = unless[label]
+            row["unless"] = [one["condition"] for one in unless[label] if one["flips"]]
+            others, row["benefits"] = beside_costs(beside[label])
+            row["costs"] = [*own_costs(final[label], base, situation.loads), *others]
+        advice.append(row)
+    document: UnjudgedAdvice = {
         "what": situation.what,
         "title": situation.base.title,
         "goal": goal,
@@ -322,35 +339,37 @@ def _advice(
         "duration_s": situation.base.duration / 1e12,
         "baseline": {"metrics": {n: v.as_json() for n, v in over_seeds(base.values()).items() if _shown(n)}},
         "advice": advice,
-        "nothing_to_gain": [
-            {**row, "supported": row["label"] not in unsupported}
-            for row in _rest(actions, raced, gains, refused, places, asked, harmful)
-        ],
+        "nothing_to_gain": _rest(actions, raced, gains, refused, places, asked, harmful, unsupported),
         "points": _points({**raced.metrics, **final}),
         "notes": [*situation.notes, *unsettable(situation, asked.may)],
         "runs": {"count": runs.done, "rounds": runs.rounds},
     }
     if situation.fit:
+        inputs = situation.fit.get("inputs")
+        wanted_captures = support.captures(unsupported.values())
         document["fit"] = {
-            **{key: situation.fit.get(key) for key in ("inputs", "score", "not_identified")},
+            "inputs": None if inputs is None else [{**one} for one in inputs],
+            "score": situation.fit.get("score"),
+            "not_identified": situation.fit.get("not_identified"),
             "good_for": support.good_for,
-            "capture_next": support.captures(unsupported.values()),
+            "capture_next": wanted_captures,
         }
-        if advice and document["fit"]["capture_next"]:
-            document["notes"].append(f"More is known after a capture of {'; '.join(document['fit']['capture_next'])}.")
-    document["notes"] += _harm_notes(document)
+        if advice and wanted_captures:
+            document["notes"].append(f"More is known after a capture of {'; '.join(wanted_captures)}.")
+    document["notes"] += _harm_notes(advice, document["nothing_to_gain"])
     document["notes"] += _modem_notes([by_label[label] for label in places], gains)
     if advice and asked.reader.sentence:
         document["notes"].append(asked.reader.sentence)
     made = cast("AdviceDocument", document)
-    return {**made, "verdict": verdict(made)}, [by_label[label] for label in places]
+    made["verdict"] = verdict(document)
+    return made, [by_label[label] for label in places]
 
 
 def _causes(situation: Situation, summaries: Sequence[Summary], seed: int) -> list[list[Cause]]:
     """What limits the flows of the runs as they are, of a link under each of its loads."""
     views = [situation.under(load) for load in situation.loads] or [situation]
     each = len(summaries) // len(views)
-    plans = [build_plan(view.scenario(), seed).document for view in views]
+    plans = [build_plan(view.scenario(), seed) for view in views]
     return [
         flow
         for place, plan in enumerate(plans)
@@ -434,10 +453,10 @@ def _harm_text(harms: Sequence[Harm]) -> str:
     return f"harm: {'; '.join(harm.text for harm in harms)}"
 
 
-def _harm_notes(document: Mapping[str, Any]) -> list[str]:
+def _harm_notes(advice: Sequence[Advised], rest: Sequence[NoGain]) -> list[str]:
     """The change beyond the bound with a larger gain than all advised ones, in a sentence."""
-    best = max((row["gain"]["ratio"] for row in document["advice"]), default=1.0)
-    row = next((row for row in document["nothing_to_gain"] if row["harm"] and row["gain"] > best), None)
+    best = max((row["gain"]["ratio"] for row in advice), default=1.0)
+    row = next((row for row in rest if row["harm"] and (row["gain"] or 0.0) > best), None)
     if row is None:
         return []
     harms = "; ".join(harm["text"] for harm in row["harm"])
@@ -471,15 +490,15 @@ def _examined(places: Sequence[str], by_label: Mapping[str, Actions]) -> dict[st
     return {label: by_label[label] for label in list(order)[:EXAMINED]}
 
 
-def _points(found: Mapping[str, Mapping[int, Run]]) -> list[dict[str, Any]]:
+def _points(found: Mapping[str, Mapping[int, Run]]) -> list[Point]:
     """Goodput and delay of every change, means over its seeds."""
-    rows = []
+    names = ("goodput_bps", "sparse_rtt_p95_ms")
+    rows: list[Point] = []
     for label, of_seed in found.items():
-        means = over_seeds(
-            {n: run[n] for n in ("goodput_bps", "sparse_rtt_p95_ms") if n in run} for run in of_seed.values()
-        )
+        means = over_seeds({name: run[name] for name in names if name in run} for run in of_seed.values())
         if len(means) == 2:
-            rows.append({"label": label, "n": len(of_seed), **{name: value.mean for name, value in means.items()}})
+            goodput, delay = (means[name].mean for name in names)
+            rows.append({"label": label, "n": len(of_seed), "goodput_bps": goodput, "sparse_rtt_p95_ms": delay})
     return rows
 
 
@@ -538,24 +557,8 @@ def who_of(actions: Actions) -> tuple[str, ...]:
     return tuple(name for name in WHO if name in who)
 
 
-def _change(actions: Actions) -> dict[str, Any]:
-    return {
-        "label": label_of(actions),
-        "change": [change.as_json() for action in actions for change in action.changes],
-        "who": ",".join(who_of(actions)),
-    }
-
-
-def _typed(actions: Actions) -> dict[str, Any]:
-    """What to type and how to undo it, in their orders; `steps` has who types each."""
-    recipe = Recipe.of(actions)
-    return {
-        "commands": [step.command.text() for step in recipe.steps],
-        "undo": [command.text() for command in recipe.undo],
-        "steps": [step.as_json() for step in recipe.steps],
-        "alternatives": [one.as_json() for one in recipe.alternatives],
-        "preconditions": list(dict.fromkeys(text for action in actions for text in action.preconditions)),
-    }
+def _changes(actions: Actions) -> list[Change]:
+    return [change.as_json() for action in actions for change in action.changes]
 
 
 def _rest(
@@ -566,27 +569,38 @@ def _rest(
     places: Sequence[str],
     asked: _Asked,
     harmful: Mapping[str, Sequence[Harm]],
-) -> list[dict[str, Any]]:
+    unsupported: Collection[str],
+) -> list[NoGain]:
     """All changes that are not advised, with their gain and the reason, the largest gain first.
-    `harmful` are those whose reason is harm.
+    `harmful` are those whose reason is harm, `unsupported` those that the fit does not support.
     """
-    rows = []
+    rows: list[NoGain] = []
     changes = {label_of(one): one for one in [*[(action,) for action in actions], *raced.finalists]}
     for label, one in changes.items():
         if label in places:
             continue
-        found: dict[str, Any]
         harms = harmful.get(label, ())
+        row: NoGain = {
+            "label": label,
+            "change": _changes(one),
+            "who": ",".join(who_of(one)),
+            "gain": None,
+            "lo": None,
+            "hi": None,
+            "n": 0,
+            "why": "",
+            "harm": [harm.as_json() for harm in harms],
+            "supported": label not in unsupported,
+        }
         if label in gains:
             gain = gains[label]
-            found = {"gain": gain.value, "lo": gain.lo, "hi": gain.hi, "n": gain.n}
-            why = refused[label]
+            row |= {"gain": gain.value, "lo": gain.lo, "hi": gain.hi, "n": gain.n, "why": refused[label]}
         else:
             of_seed, base = raced.metrics[label], raced.metrics[LEFT]
-            found = {"gain": mean_gain(of_seed, base, asked.score), "lo": None, "hi": None, "n": len(of_seed)}
             left = raced.left.get(label, Left(len(of_seed), len(gains)))
             why = _harm_text(harms) if harms else _left_text(left, ratio(pairs_of(of_seed, base, asked.score)))
-        rows.append({**_change(one), **found, "why": why, "harm": [harm.as_json() for harm in harms]})
+            row |= {"gain": mean_gain(of_seed, base, asked.score), "n": len(of_seed), "why": why}
+        rows.append(row)
     return sorted(rows, key=lambda row: -float(row["gain"] or 0.0))
 
 

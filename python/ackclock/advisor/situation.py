@@ -8,8 +8,9 @@ import copy
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ackclock import _native
 from ackclock.advisor.goals import BESIDE
@@ -17,9 +18,11 @@ from ackclock.comparison.ack_path import slowest_bps
 from ackclock.errors import InputError
 from ackclock.input.document import read_document
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, with_keys
-from ackclock.input.objects import Link
+from ackclock.input.objects import Bulk, Flow, Link, plain
+from ackclock.input.objects import Tcp as WrittenTcp
 from ackclock.input.scenario.draft import Draft, absolute_traces, draft_of, find_link, read_draft
-from ackclock.input.scenario.hosts import DEFAULT_HOST, tcp_keys
+from ackclock.input.scenario.flow import Flow as CheckedFlow
+from ackclock.input.scenario.hosts import DEFAULT_HOST, Tcp, tcp_keys
 from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
 from ackclock.simulation.harm import Place
@@ -29,9 +32,13 @@ from ackclock.storage.run_kind import COMPARE, EMULATE, MEASURE, SIMULATE, kind_
 
 if TYPE_CHECKING:
     from ackclock.advisor.action import Action
-    from ackclock.documents.engine import HandshakeReport, Summary
+    from ackclock.advisor.fit_support import Capture, LinkFit
+    from ackclock.documents.analyze import CaptureAnalysis
+    from ackclock.documents.engine import DirectionReport, FlowReport, HandshakeReport, Summary
     from ackclock.fitting.prediction import Ends
 
+LinkLike = Link | Mapping[str, Any]
+"""A link, or the tables of its file."""
 MTU = 1500
 """Bytes of a packet in a queue."""
 FLOW = "flow"
@@ -52,21 +59,21 @@ class Situation:
 
     Attributes:
         what: its name, as given.
-        data: the scenario's tables, the hops in it, without a sweep.
+        draft: the scenario, the hops in it, without a sweep.
         own: the base names of its TCP flows.
         queued: hops and directions whose queues delay or drop packets; None: not known yet.
         draws: the joint draws of a fitted link.
         notes: sentences about it.
-        fit: the document of the fit to captures, or the [fit] table of a link file.
+        fit: the fit to captures, or that of a link file.
     """
 
     what: str
-    data: Mapping[str, Any]
+    draft: Draft
     own: tuple[str, ...]
     queued: frozenset[tuple[str, str]] | None = None
     draws: LinkDraws | None = None
     notes: tuple[str, ...] = ()
-    fit: Mapping[str, Any] | None = field(default=None, repr=False)
+    fit: LinkFit | None = field(default=None, repr=False)
     fitted: Path | None = None
     """The file of the fitted link, in `scratch`; its draws are beside it."""
     captured: Captured | None = field(default=None, repr=False)
@@ -79,10 +86,21 @@ class Situation:
     loads: tuple[str, ...] = ()
     """The loads whose mean judges a link (`simulation.loads`); empty: the situation as it is."""
 
-    @property
+    @cached_property
     def base(self) -> Scenario:
         """The checked scenario as it is."""
-        return draft_of(self.data).check()
+        return self.draft.check()
+
+    @property
+    def own_flows(self) -> Mapping[str, CheckedFlow]:
+        """The own flows by name."""
+        scenario = self.base
+        return {n: f for n, f in zip(scenario.flow_names(), scenario.flow, strict=True) if n in self.own}
+
+    @property
+    def flow(self) -> CheckedFlow:
+        """The first own flow."""
+        return self.own_flows[self.own[0]]
 
     @property
     def hops(self) -> tuple[Hop, ...]:
@@ -92,48 +110,37 @@ class Situation:
     @property
     def direction(self) -> str:
         """The direction of the data of the first own flow."""
-        scenario = self.base
-        flows = zip(scenario.flow_names(), scenario.flow, strict=True)
-        return str(next(flow.direction for name, flow in flows if name == self.own[0]))
+        return str(self.flow.direction)
+
+    @property
+    def opposite(self) -> Literal["down", "up"]:
+        """The direction opposite to `direction`."""
+        return "up" if self.direction == "down" else "down"
 
     @property
     def directions(self) -> tuple[str, ...]:
         """The directions of the data of the own flows under all loads."""
         if self.loads:
             return DIRECTIONS
-        scenario = self.base
-        own = {
-            flow.direction for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True) if name in self.own
-        }
+        own = {flow.direction for flow in self.own_flows.values()}
         return tuple(direction for direction in DIRECTIONS if direction in own)
 
     @property
     def host(self) -> str:
         """The host stack of the first own flow."""
-        scenario = self.base
-        flow = next(f for n, f in zip(scenario.flow_names(), scenario.flow, strict=True) if n == self.own[0])
-        return str(flow.host or scenario.tcp.host or DEFAULT_HOST)
+        return str(self.flow.host or self.base.tcp.host or DEFAULT_HOST)
 
     @property
-    def tcp(self) -> Mapping[str, Any]:
+    def tcp(self) -> Tcp:
         """The resolved TCP keys of the first own flow."""
-        scenario = self.base
-        flow = next(f for n, f in zip(scenario.flow_names(), scenario.flow, strict=True) if n == self.own[0])
-        return scenario.tcp_of(flow).keys
-
-    @property
-    def tcp_by_flow(self) -> Mapping[str, Mapping[str, Any]]:
-        """The resolved TCP keys of each own flow, by its name."""
-        scenario = self.base
-        flows = zip(scenario.flow_names(), scenario.flow, strict=True)
-        return {name: scenario.tcp_of(flow).keys for name, flow in flows if name in self.own}
+        return self.base.tcp_of(self.flow)
 
     def under(self, load: str) -> Situation:
         """With the flows of a load in place of the own one, which a link has; TCP and number of the
         flows are the own one's.
         """
-        own, *others = self.data["flow"]
-        opposite = next(direction for direction in DIRECTIONS if direction != self.direction)
+        own, *others = self.draft.document.data["flow"]
+        opposite = self.opposite
         names = {self.direction: FLOW, opposite: f"{FLOW}_{opposite}"}
         keys = {key: value for key, value in own.items() if key not in ("name", "direction", "workload")}
         flows = LOADS[load].tables(names, **keys)
@@ -144,7 +151,7 @@ class Situation:
                 for one in LOADS[load].directions
             ]
         own_names = tuple(names[direction] for direction in LOADS[load].directions)
-        return replace(self, data={**self.data, "flow": flows}, own=own_names, loads=())
+        return replace(self, draft=self.draft.replaced({"flow": flows}), own=own_names, loads=())
 
     def place(self, actions: Sequence[Action] = ()) -> Place:
         """The path with actions, and the TCP of the first own flow with them."""
@@ -154,14 +161,14 @@ class Situation:
             for change in action.changes
             if change.path.startswith("tcp.") or not action.hop
         }
-        return Place(draft_of(self._with_hops(actions)), self._flow_keys(), keys)
+        return Place(self._with_hops(actions), self._flow_keys(), keys)
 
     def default_place(self) -> Place:
         """The path as it is, with the defaults of the hosts of the first own flow."""
         flow = self._flow_keys()
         hosts = {key: value for key, value in flow.items() if key in ("host", "over")}
         ends = {end: {"host": flow[end]["host"]} for end in ("server", "client") if "host" in flow.get(end, {})}
-        return Place(draft_of(self.data), {**hosts, **ends})
+        return Place(self.draft, {**hosts, **ends})
 
     @property
     def has_default_tcp(self) -> bool:
@@ -174,10 +181,10 @@ class Situation:
 
     def _flow_keys(self) -> dict[str, Any]:
         """The TCP keys of the first own flow as written, its own and those of all flows."""
-        names = self.base.flow_names()
-        own: Mapping[str, Any] = next(f for n, f in zip(names, self.data["flow"], strict=True) if n == self.own[0])
+        tables, names = self.draft.document.data, self.base.flow_names()
+        own = next(f for n, f in zip(names, tables["flow"], strict=True) if n == self.own[0])
         kept = {key: value for key, value in own.items() if key == "over" or key in tcp_keys()}
-        of_all: Mapping[str, Any] = self.data.get("tcp", {})
+        of_all = tables.get("tcp", {})
         ends = {end: {**of_all.get(end, {}), **kept.get(end, {})} for end in ("server", "client")}
         return {**of_all, **kept, **{end: keys for end, keys in ends.items() if keys}}
 
@@ -204,8 +211,8 @@ class Situation:
     def scenario(
         self,
         actions: Sequence[Action] = (),
-        point: Mapping[str, Any] | None = None,
-        flows: Sequence[Mapping[str, Any]] = (),
+        point: Mapping[str, str | float] | None = None,
+        flows: Sequence[Flow] = (),
         *,
         sparse: bool = True,
     ) -> Scenario:
@@ -215,26 +222,26 @@ class Situation:
         A key `tcp.KEY` of an action is set for the own flows, whether or not they have it
         themselves.
         """
-        data = self._with_hops(actions)
-        keys: dict[str, Any] = dict(point or {})
+        draft = self._with_hops(actions)
+        keys: dict[str, object] = {**point} if point else {}
         for action in actions:
             for change in action.changes:
                 if change.path.startswith("tcp."):
                     keys |= {f"flow.{name}.{change.path.removeprefix('tcp.')}": change.to for name in self.own}
                 elif not action.hop:
                     keys[change.path] = change.to
-        data["flow"] = [*data["flow"], *(self._sparse() if sparse else ()), *flows]
-        return draft_of(data).check(keys)
+        beside_it = sparse_tables({one: self.sparse_every_s(one) for one in DIRECTIONS}) if sparse else []
+        return _with_flows(draft, [*beside_it, *plain(list(flows))]).check(keys)
 
-    def _with_hops(self, actions: Sequence[Action]) -> dict[str, Any]:
-        """The tables with the hops that actions add."""
-        data = copy.deepcopy(dict(self.data))
+    def _with_hops(self, actions: Sequence[Action]) -> Draft:
+        """The scenario with the hops that actions add."""
+        hops = list(self.draft.document.data["hop"])
         for action in actions:
             if action.hop:
                 before, hop = action.hop
-                index = next(i for i, one in enumerate(data["hop"]) if one["name"] == before)
-                data["hop"].insert(index + 1, copy.deepcopy(dict(hop)))
-        return data
+                index = next(i for i, one in enumerate(hops) if one["name"] == before)
+                hops.insert(index + 1, plain(hop))
+        return self.draft.replaced({"hop": hops})
 
     def with_draw(self, scenario: Scenario, seed: int) -> Scenario:
         """A scenario of this situation over the link of a seed, drawn from the fit. What a change
@@ -250,10 +257,6 @@ class Situation:
         )
         return scenario.model_copy(update={"hop": hops})
 
-    def _sparse(self) -> list[dict[str, Any]]:
-        """A flow of small UDP packets in each direction that shows the delay of others."""
-        return sparse_tables({one: self.sparse_every_s(one) for one in DIRECTIONS})
-
     def sparse_every_s(self, direction: str) -> float:
         """The spacing of the sparse packets of a direction in s."""
         scenario = self.base
@@ -261,12 +264,11 @@ class Situation:
 
     def lasting(self, duration_s: float) -> Situation:
         """With runs of another duration."""
-        return replace(self, data={**self.data, "duration": f"{round(1e3 * duration_s)} ms"})
+        return replace(self, draft=self.draft.replaced({"duration": f"{round(1e3 * duration_s)} ms"}))
 
     def beside_a_flow(self) -> Situation:
         """With a cubic flow beside the own ones, in the direction of the first."""
-        flow = {"name": f"{BESIDE}other", "direction": self.direction, "variant": "cubic", "workload": {"kind": "bulk"}}
-        return replace(self, data={**self.data, "flow": [*self.data["flow"], flow]})
+        return replace(self, draft=_with_flows(self.draft, [plain(beside("other", self.direction))]))
 
     def with_queues(self, summaries: Sequence[Summary]) -> Situation:
         """With the queues that delay or drop packets in runs of it."""
@@ -277,6 +279,17 @@ class Situation:
             if hop["drops"] or ((hop["queue_delay_ms"] or {}).get("p95") or 0.0) > 0.1
         }
         return replace(self, queued=frozenset(found))
+
+
+def beside(name: str, direction: str) -> Flow:
+    """A cubic flow that is run beside those of a situation."""
+    way = cast('Literal["down", "up"]', direction)
+    return Flow(name=f"{BESIDE}{name}", direction=way, tcp=WrittenTcp(variant="cubic"), workload=Bulk())
+
+
+def _with_flows(draft: Draft, tables: Sequence[object]) -> Draft:
+    """A scenario with further [[flow]] tables."""
+    return draft.replaced({"flow": [*draft.document.data["flow"], *tables]})
 
 
 def _redrawn(hop: Hop, base: Hop, of_seed: Hop) -> Hop:
@@ -294,7 +307,7 @@ def _redrawn(hop: Hop, base: Hop, of_seed: Hop) -> Hop:
 
 
 def situation_of(
-    what: Sequence[str | Path | Link | Mapping[str, Any]], *, direction: str = "down", seed: int | None = None
+    what: Sequence[str | Path | LinkLike], *, direction: str = "down", seed: int | None = None
 ) -> Situation:
     """The situation of a link, scenario or run folder, or of captures.
 
@@ -307,26 +320,25 @@ def situation_of(
         return _of_captures(", ".join(map(str, what)), [str(one) for one in what], seed)
     (one,) = what
     if isinstance(one, Link):
-        return _of_link(one.title or "inline", {**one.to_dict()}, direction)
+        return _of_link(one.title or "inline", one, direction)
     if isinstance(one, Mapping):
-        return _of_data("inline", one, Path()) if "flow" in one else _of_link("inline", dict(one), direction)
+        return _of_draft("inline", draft_of(one), Path()) if "flow" in one else _of_link("inline", one, direction)
     path = Path(one)
     if path.is_dir():
         return _of_folder(path, seed)
     if path.is_file() and _native.is_capture(path):
         return _of_captures(str(path), [str(path)], seed)
     if path.is_file() and "flow" in read_document(path).data:
-        return _of_data(str(one), read_draft(path).document.data, path.parent)
-    return _of_link(str(one), {"link": str(one)}, direction)
+        return _of_draft(str(one), read_draft(path), path.parent)
+    return _of_link(str(one), str(one), direction)
 
 
 def _of_folder(folder: Path, seed: int | None) -> Situation:
     kind = kind_of(folder)
     if kind == SIMULATE:
-        return _of_data(str(folder), read_draft(folder / "scenario.toml").document.data, folder)
+        return _of_draft(str(folder), read_draft(folder / "scenario.toml"), folder)
     if kind == COMPARE:
-        data = read_draft(folder / "scenario.toml").document.data
-        return _of_data(str(folder), {**data, "tcp": {}}, folder)
+        return _of_draft(str(folder), read_draft(folder / "scenario.toml").replaced({"tcp": {}}), folder)
     if kind in (MEASURE, EMULATE):
         return _of_captures(str(folder), [str(folder)], seed)
     captures = sorted(str(file) for file in folder.iterdir() if file.is_file() and _native.is_capture(file))
@@ -348,43 +360,45 @@ def _of_captures(what: str, captures: Sequence[str], seed: int | None) -> Situat
     scratch = tempfile.TemporaryDirectory(prefix="ackclock-advise-")
     file = Path(scratch.name) / "link.toml"
     fitted = fit(*captures, out=file, seed=seed)
-    inputs = fitted.document["inputs"]
-    score = fitted.document["score"] or {}
-    direction, flow = _largest(analyze(inputs[0]["capture"]).document)
-    variant = next((str(row["variant"]) for row in score.get("held_out", ())), None)
-    tcp: dict[str, Any] = {"variant": variant or "cubic"}
+    found = cast("LinkFit", fitted.document)
+    inputs, score = found["inputs"], found["score"]
+    largest = _Largest.of(analyze(inputs[0]["capture"]).document)
+    variant = next((str(row["variant"]) for row in score["held_out"]), None) if score else None
     names = ", ".join(Path(one["capture"]).name for one in inputs)
     notes = [f"The link is fitted to {names}."]
     if variant:
         notes.append(f"Of the congestion controls that were replayed, none is more like the input than {variant}.")
     else:
         notes.append("The sender's congestion control does not show in the input: cubic is assumed.")
-    if score.get("sentence"):
+    if score and score.get("sentence"):
         notes.append(str(score["sentence"]))
-    elif fitted.document.get("no_score"):
-        notes.append(f"The fit has no score: {fitted.document['no_score']}.")
-    scaling = _Scaling.of([flow["handshake"], *_same_connection(inputs, flow)]) if flow else _Scaling(True, False)
-    if not scaling.negotiated:
-        tcp["window_scaling"] = False
-        notes.append(scaling.sentence)
-    window = flow["advertised_window_bytes"]["max"] if flow else None
-    if window and not scaling.negotiated:
-        # A capture behind the path that takes the option away scales what the receiver did not.
-        window = min(window, UNSCALED)
-    if window and (flow.get("window_limited_share") or 0.0) >= MIN_LIMITED:
-        tcp["receive_buffer"] = f"{window} B"
-        notes.append(f"The receive window of {window} B limits the captured transfer.")
+    elif found.get("no_score"):
+        notes.append(f"The fit has no score: {found['no_score']}.")
+    scaling = _Scaling(True, False)
+    tcp = WrittenTcp(variant=variant or "cubic")
+    if largest:
+        scaling = _Scaling.of([largest.flow["handshake"], *_same_connection(inputs, largest.flow)])
+        window = largest.acks["advertised_window_bytes"]["max"]
+        if not scaling.negotiated:
+            tcp = replace(tcp, window_scaling=False)
+            notes.append(scaling.sentence)
+            # A capture behind the path that takes the option away scales what the receiver did not.
+            window = window and min(window, UNSCALED)
+        if window and (largest.data["window_limited_share"] or 0.0) >= MIN_LIMITED:
+            tcp = replace(tcp, receive_buffer=f"{window} B")
+            notes.append(f"The receive window of {window} B limits the captured transfer.")
     captured = Captured.of(inputs)
     flows = captured.flows if captured else 1
     if flows > 1:
         notes.append(f"The captures have {flows} concurrent transfers, and so has every run.")
-    of_link = _of_link(what, {"link": str(file)}, captured.direction if captured else direction, tcp, flows)
+    direction = captured.direction if captured else largest.direction if largest else "down"
+    of_link = _of_link(what, str(file), direction, tcp, flows)
     notes += of_link.notes
     return replace(
         of_link,
         loads=(),
         notes=tuple(notes),
-        fit=fitted.document,
+        fit=found,
         fitted=file,
         captured=captured,
         scratch=scratch,
@@ -405,10 +419,10 @@ class _Scaling:
     is_stripped: bool
 
     @classmethod
-    def of(cls, handshakes: Sequence[Mapping[str, Any]]) -> _Scaling:
+    def of(cls, handshakes: Sequence[HandshakeReport]) -> _Scaling:
         """A handshake that was not captured shows nothing."""
         whole = [one for one in handshakes if one["complete"] and one["mss"] is not None]
-        sides = [[one[f"{end}_window_scale"] for one in whole] for end in ("client", "server")]
+        sides = [[one["client_window_scale"] for one in whole], [one["server_window_scale"] for one in whole]]
         stripped = any(None in side and any(scale is not None for scale in side) for side in sides)
         return cls(not whole or all(None not in side for side in sides), stripped)
 
@@ -421,7 +435,7 @@ class _Scaling:
         return f"Window scaling was not negotiated, {maximum}."
 
 
-def _same_connection(inputs: Sequence[Mapping[str, Any]], flow: Mapping[str, Any]) -> list[HandshakeReport]:
+def _same_connection(inputs: Sequence[Capture], flow: FlowReport) -> list[HandshakeReport]:
     """The handshakes of a flow in the other captures of its run: that of the same ends, or of the
     largest flow where addresses are translated.
     """
@@ -453,7 +467,7 @@ class Captured:
     flows: int
 
     @classmethod
-    def of(cls, inputs: Sequence[Mapping[str, Any]]) -> Captured | None:
+    def of(cls, inputs: Sequence[Capture]) -> Captured | None:
         """Those of the first run of a fit's inputs; None without a bulk transfer that lasts."""
         from ackclock.fitting.prediction import Ends
 
@@ -471,48 +485,52 @@ class Captured:
         return part.observed.goodput_bps
 
 
-def _largest(document: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The direction and the figures of the data of the largest flow; the window that limited it is
-    that of the opposite direction.
+@dataclass(frozen=True, slots=True)
+class _Largest:
+    """The largest transfer of a capture: the report of its data, and that of the opposite
+    direction, whose advertised window limits it.
     """
-    sides = [
-        (flow[side]["unique_bytes"] or 0, "down" if side == "b2a" else "up", flow, side, other)
-        for flow in document["flows"]
-        for side, other in (("b2a", "a2b"), ("a2b", "b2a"))
-    ]
-    if not sides:
-        return "down", {}
-    _, direction, flow, data, acks = max(sides, key=lambda one: one[0])
-    kept = {key: flow[key] for key in ("client", "server", "handshake")}
-    return direction, {**flow[data], **kept, "advertised_window_bytes": flow[acks]["advertised_window_bytes"]}
+
+    flow: FlowReport
+    direction: str
+    data: DirectionReport
+    acks: DirectionReport
+
+    @classmethod
+    def of(cls, document: CaptureAnalysis) -> _Largest | None:
+        """That of an analysis; None without a flow."""
+        sides = [
+            side
+            for flow in document["flows"]
+            for side in (cls(flow, "down", flow["b2a"], flow["a2b"]), cls(flow, "up", flow["a2b"], flow["b2a"]))
+        ]
+        return max(sides, key=lambda side: side.data["unique_bytes"] or 0, default=None)
 
 
 def _of_link(
-    what: str, keys: dict[str, Any], direction: str, tcp: Mapping[str, Any] | None = None, flows: int = 1
+    what: str, link: str | LinkLike, direction: str, tcp: WrittenTcp | None = None, flows: int = 1
 ) -> Situation:
-    """Bulk transfers over a link, for so long that slow start has little weight."""
-    flow: dict[str, Any] = {"name": FLOW, "direction": direction, "workload": {"kind": "bulk"}}
-    if flows > 1:
-        flow["count"] = flows
-    hops = draft_of({**keys, "duration": "1 s", "flow": [flow]}).check().hop
-    rtt_s = sum(side.delay for hop in hops for side in (hop.down, hop.up) if side) / 1e12
+    """Bulk transfers over a link, for so long that slow start has little weight. `link` is its name
+    or its file, or the link itself.
+    """
+    way = cast('Literal["down", "up"]', direction)
+    flow = Flow(name=FLOW, direction=way, count=flows if flows > 1 else None, workload=Bulk())
+    draft = draft_of({"link": link} if isinstance(link, str) else plain(link))
+    draft = draft.replaced({"duration": "1 s", "flow": [plain(flow)]})
+    rtt_s = sum(side.delay for hop in draft.check().hop for side in (hop.down, hop.up) if side) / 1e12
     duration = min(max(RTTS * rtt_s, MIN_S), MAX_S)
-    data = {**keys, "duration": f"{round(1e3 * duration)} ms", "flow": [flow], "tcp": dict(tcp or {})}
-    draws = LinkDraws.beside(keys["link"]) if "link" in keys else None
+    draft = draft.replaced({"duration": f"{round(1e3 * duration)} ms", "tcp": plain(tcp) if tcp else {}})
+    name = draft.document.data.get("link")
+    draws = LinkDraws.beside(name) if name is not None else None
     notes = (draws.note,) if draws else ()
-    fit = _fit_table(keys["link"]) if "link" in keys else None
-    return replace(_of_data(what, data, Path()), draws=draws, notes=notes, fit=fit, is_link=True, loads=tuple(LOADS))
+    # The [fit] table of a fitted link.
+    file = find_link(name, Path()) if name is not None else None
+    fit: LinkFit | None = read_document(file).data.get("fit") if file else None
+    return replace(_of_draft(what, draft, Path()), draws=draws, notes=notes, fit=fit, is_link=True, loads=tuple(LOADS))
 
 
-def _fit_table(link: str) -> Mapping[str, Any] | None:
-    """The [fit] table of a link by name or file; None if it was not fitted."""
-    file = find_link(link, Path())
-    table: Mapping[str, Any] | None = read_document(file).data.get("fit") if file else None
-    return table
-
-
-def _of_data(what: str, given: Mapping[str, Any], folder: Path) -> Situation:
-    data = copy.deepcopy({key: value for key, value in given.items() if key not in ("sweep", "seeds")})
+def _of_draft(what: str, given: Draft, folder: Path) -> Situation:
+    data = copy.deepcopy({key: value for key, value in given.document.data.items() if key not in ("sweep", "seeds")})
     absolute_traces(data, folder)
     name = data.pop("link", None)
     if name is not None:
@@ -525,9 +543,10 @@ def _of_data(what: str, given: Mapping[str, Any], folder: Path) -> Situation:
         absolute_traces(hops, path.parent)
         data |= {"hop": hops, "title": data.get("title") or document.data.get("title", "")}
     data["sample"] = "0 s"
-    scenario = draft_of(data).check()
+    draft = draft_of(data)
+    scenario = draft.check()
     names = zip(scenario.flow_names(), scenario.flow, strict=True)
     own = tuple(name for name, flow in names if not flow.is_udp and not name.startswith(BESIDE))
     if not own:
         raise InputError.problem("the scenario has no TCP flow", "an advice is about TCP", option="WHAT")
-    return Situation(what, data, own)
+    return Situation(what, draft, own)

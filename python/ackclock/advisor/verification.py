@@ -5,16 +5,18 @@ over the emulated link, beside what the simulation predicts.
 from __future__ import annotations
 
 import json
+import math
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 from ackclock.advice.tables import gain_text
 from ackclock.advisor import live_transfer
 from ackclock.advisor.commands import SocketOption, Sysctl
 from ackclock.advisor.host_system import SYSTEMS, LinuxSystem
+from ackclock.advisor.live_transfer import Config, EndResult
 from ackclock.advisor.race import Actions, label_of
 from ackclock.advisor.situation import Situation
 from ackclock.comparison.socket_buffers import HostBuffers
@@ -25,6 +27,9 @@ from ackclock.input.units import show_size
 from ackclock.input.variant_groups import AVAILABLE, KERNEL_NAMES
 from ackclock.notebook import Progress
 from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
+
+if TYPE_CHECKING:
+    from ackclock.documents.advise import Advice, Advised
 
 MAX_S = 15.0
 """Maximum duration of an emulated transfer."""
@@ -47,26 +52,70 @@ SETTABLE = (
 _SCALING = "net.ipv4.tcp_window_scaling"
 
 
+Side = Literal["baseline", "advised"]
+
+
+class Figures(TypedDict):
+    """The figures of an emulated transfer."""
+
+    goodput_bps: float
+    sparse_rtt_p95_ms: float
+    sparse_loss_rate: float
+    retransmitted_segments: int
+    seconds: float
+
+
+class Emulated(Figures):
+    """A transfer with the verdict of the emulation's audit."""
+
+    valid: bool
+    why: str
+
+
+class Predicted(TypedDict):
+    """The simulated figures."""
+
+    goodput_bps: float | None
+    sparse_rtt_p95_ms: float | None
+
+
+class Gains(TypedDict):
+    """The gain of both."""
+
+    measured: float
+    predicted: float
+
+
+class Verification(TypedDict):
+    """`verification` of the JSON document. `concluded` is false, with the reason as `text`, where
+    the emulation shows nothing: changes that the running kernel does not take here, an emulation
+    that the audit calls invalid, or a baseline that differs by more than 10 %.
+    """
+
+    label: str
+    measured: NotRequired[Mapping[Side, Emulated]]
+    predicted: NotRequired[Mapping[Side, Predicted]]
+    concluded: bool
+    agrees: NotRequired[bool | None]
+    gain: NotRequired[Gains]
+    text: str
+
+
 def verify(
     situation: Situation,
     advised: Sequence[Actions],
-    document: Mapping[str, Any],
+    document: Advice,
     progress: Progress | None = None,
-) -> dict[str, Any]:
+) -> Verification:
     """The emulated baseline and the first advice that the emulator can show, beside the predicted
     ones.
-
-    Returns `{label, measured: {baseline, advised}, predicted, gain: {measured, predicted},
-    concluded, agrees, text}`. `concluded` is false, with the reason as `text`, where the emulation
-    shows nothing: changes that the running kernel does not take here, an emulation that the audit
-    calls invalid, or a baseline that differs by more than 10 %.
     """
     reasons = [cannot(situation, actions) for actions in advised]
     possible = next((place for place, why in enumerate(reasons) if not why), None)
     if possible is None:
         return {"label": document["advice"][0]["label"], "concluded": False, "text": f"Not verified: {reasons[0]}."}
     row = document["advice"][possible]
-    changes: dict[str, Actions] = {"baseline": (), "advised": advised[possible]}
+    changes: dict[Side, Actions] = {"baseline": (), "advised": advised[possible]}
     measured = {}
     try:
         for number, (name, of) in enumerate(changes.items()):
@@ -75,41 +124,52 @@ def verify(
             measured[name] = _attempted(situation, of)
     except AckclockError as error:
         return {"label": row["label"], "concluded": False, "text": f"Not verified: {error}."}
-    seconds = float(measured["baseline"]["seconds"])
+    seconds = measured["baseline"]["seconds"]
     captured_bps = situation.captured.goodput_bps(seconds) if situation.captured else None
-    return judgement(measured, row, str(document["goal"]), captured_bps, str(document["direction"]))
+    return judgement(measured, row, document["goal"], captured_bps, document["direction"])
 
 
 def judgement(
-    measured: Mapping[str, Mapping[str, Any]],
-    row: Mapping[str, Any],
+    measured: Mapping[Side, Emulated],
+    row: Advised,
     goal: str,
     captured_bps: float | None,
     direction: str = "down",
-) -> dict[str, Any]:
+) -> Verification:
     """What emulated transfers show of an advice (`row` of the document). `captured_bps` is the
     goodput that was captured, `direction` that of the transfer, whose load is compared.
     """
     loads = row.get("loads")
     gains = loads[direction]["gain"] if loads else row["gain"]
-    effects = row["effect"]
-    predicted = {
-        name: {metric: effects[metric][name] for metric in ("goodput_bps", "sparse_rtt_p95_ms")}
-        for name in ("baseline", "advised")
+    goodputs, delays = row["effect"]["goodput_bps"], row["effect"]["sparse_rtt_p95_ms"]
+    predicted: dict[Side, Predicted] = {
+        "baseline": {"goodput_bps": goodputs["baseline"], "sparse_rtt_p95_ms": delays["baseline"]},
+        "advised": {"goodput_bps": goodputs["advised"], "sparse_rtt_p95_ms": delays["advised"]},
     }
-    scores = {name: _score(of, goal) for name, of in measured.items()}
-    found: dict[str, Any] = {"label": row["label"], "measured": measured, "predicted": predicted}
-    found |= {"concluded": False, "agrees": None}
+
+    def inconclusive(why: str) -> Verification:
+        return {
+            "label": row["label"],
+            "measured": measured,
+            "predicted": predicted,
+            "concluded": False,
+            "agrees": None,
+            "text": f"Not concluded: {why}.",
+        }
+
     if invalid := [name for name, of in measured.items() if not of["valid"]]:
-        return found | {"text": f"Not concluded: the emulation of {' and '.join(invalid)} is invalid by its audit."}
-    base, origin = (captured_bps, "captured") if captured_bps else (predicted["baseline"]["goodput_bps"], "simulated")
-    share = measured["baseline"]["goodput_bps"] / base
-    if abs(share - 1.0) > BASELINE_ERROR:
-        return found | {"text": f"Not concluded: the emulated baseline has {percent(share)} of the {origin} goodput."}
-    gain = scores["advised"] / scores["baseline"]
-    one = gains["one_run"] or {"lo": gains["ratio"], "hi": gains["ratio"]}
+        return inconclusive(f"the emulation of {' and '.join(invalid)} is invalid by its audit")
+    base, origin = (captured_bps, "captured") if captured_bps else (goodputs["baseline"], "simulated")
+    share = measured["baseline"]["goodput_bps"] / (base or math.nan)
+    if not abs(share - 1.0) <= BASELINE_ERROR:
+        return inconclusive(f"the emulated baseline has {percent(share)} of the {origin} goodput")
+    gain = _score(measured["advised"], goal) / _score(measured["baseline"], goal)
+    one = gains.get("one_run") or {"lo": gains["ratio"], "hi": gains["ratio"]}
     agrees = one["lo"] <= gain <= one["hi"]
-    return found | {
+    return {
+        "label": row["label"],
+        "measured": measured,
+        "predicted": predicted,
         "concluded": True,
         "agrees": agrees,
         "gain": {"measured": gain, "predicted": gains["ratio"]},
@@ -121,12 +181,12 @@ def judgement(
     }
 
 
-def _score(of: Mapping[str, Any], goal: str) -> float:
+def _score(of: Figures, goal: str) -> float:
     """The score of an emulated transfer of one flow."""
     goodput, sparse = of["goodput_bps"], of["sparse_rtt_p95_ms"]
     if goal == "throughput":
-        return float(goodput)
-    return float(1.0 / sparse if goal == "latency" else goodput / sparse**0.5)
+        return goodput
+    return 1.0 / sparse if goal == "latency" else float(goodput / sparse**0.5)
 
 
 def cannot(situation: Situation, actions: Actions) -> str:
@@ -146,19 +206,20 @@ def cannot(situation: Situation, actions: Actions) -> str:
         available = AVAILABLE.read_text("ascii").split()
     except OSError:
         return "this machine has no Linux TCP"
-    for variant in (situation.tcp["variant"], wanted.get("tcp.variant", situation.tcp["variant"])):
+    own = situation.tcp.keys["variant"]
+    for variant in (own, wanted.get("tcp.variant", own)):
         if _kernel_name(variant) not in available:
             return f"the running kernel has no {variant} loaded (`modprobe tcp_{_kernel_name(variant) or variant}`)"
     return ""
 
 
-def _kernel_name(variant: Any) -> str | None:
+def _kernel_name(variant: object) -> str | None:
     """The name of a variant in mainline Linux; None where it has none."""
     own = (linux for linux, name in KERNEL_NAMES.items() if name == variant and not linux.startswith("ackclock_"))
     return next(own, None)
 
 
-def _attempted(situation: Situation, actions: Actions) -> dict[str, Any]:
+def _attempted(situation: Situation, actions: Actions) -> Emulated:
     """The first transfer whose emulation is valid: a busy machine may release packets late."""
     for _ in range(ATTEMPTS):
         found = _emulated(situation, actions)
@@ -167,7 +228,7 @@ def _attempted(situation: Situation, actions: Actions) -> dict[str, Any]:
     return found
 
 
-def _emulated(situation: Situation, actions: Actions) -> dict[str, Any]:
+def _emulated(situation: Situation, actions: Actions) -> Emulated:
     """One transfer over the emulated link. Raises RunFailed, where the machine refuses it."""
     from ackclock.emulation.run import emulate
     from ackclock.errors import RunFailed
@@ -175,9 +236,9 @@ def _emulated(situation: Situation, actions: Actions) -> dict[str, Any]:
     scenario = situation.scenario(actions)
     link = {"title": scenario.title or "a link", "hop": [hop.written() for hop in scenario.hop]}
     with tempfile.TemporaryDirectory(prefix="ackclock-verify-") as results:
-        config = _config(situation, actions) | {"results": results}
+        config = _config(situation, actions, results)
         ends = {
-            verb: [sys.executable, str(Path(live_transfer.__file__)), verb, json.dumps(config | {"sysctls": sysctls})]
+            verb: [sys.executable, str(Path(live_transfer.__file__)), verb, json.dumps({**config, "sysctls": sysctls})]
             for verb, sysctls in zip(ENDS, _sysctls(situation, actions), strict=True)
         }
         limit = config["seconds"] + 30.0
@@ -191,11 +252,11 @@ def _emulated(situation: Situation, actions: Actions) -> dict[str, Any]:
     return {**figures(serve, fetch, config["seconds"]), "valid": done["valid"], "why": done["why"]}
 
 
-def figures(serve: Mapping[str, Any], fetch: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-    """The figures of a transfer from the results of both of its ends (`live_transfer`), by the
-    rules of a simulated run's.
+def figures(serve: EndResult, fetch: EndResult, seconds: float) -> Figures:
+    """The figures of a transfer from the results of both of its ends, by the rules of a simulated
+    run's.
     """
-    ends = {**serve, **fetch}
+    ends: EndResult = {**serve, **fetch}
     sides = [
         SparseDelays.of_delays(to["sparse"]["delays_ms"], of["sparse"]["sent"])
         for of, to in ((serve, fetch), (fetch, serve))
@@ -209,24 +270,29 @@ def figures(serve: Mapping[str, Any], fetch: Mapping[str, Any], seconds: float) 
     }
 
 
-def _config(situation: Situation, actions: Actions) -> dict[str, Any]:
-    """The sockets of the transfer: the situation's, with those of the changes."""
+def _config(situation: Situation, actions: Actions, results: str) -> Config:
+    """The transfer: the sockets of the situation, with those of the changes."""
     host = HostBuffers.of(situation.host)
     wanted = {change.path: change.to for action in actions for change in action.changes}
-    config: dict[str, Any] = {
+    tcp = situation.tcp.keys
+    config: Config = {
+        "results": results,
         "seconds": _seconds(situation),
         "sender": "server" if situation.direction == "down" else "client",
         "every_s": {direction: situation.sparse_every_s(direction) for direction in DIRECTIONS},
-        "variant": _kernel_name(wanted.get("tcp.variant", situation.tcp["variant"])),
+        "variant": _kernel_name(wanted.get("tcp.variant", tcp["variant"])) or "",
+        "sysctls": {},
     }
-    sizes = {end: situation.tcp[f"{end}_buffer"] for end in ("send", "receive")}
-    for end, size in sizes.items():
+    for end in ("send", "receive"):
+        size = tcp[f"{end}_buffer"]
         if isinstance(size, int) and f"tcp.{end}_buffer" not in wanted:
             settings = host.settings(*(show_size(size) if name == end else "auto" for name in ("send", "receive")))
             for setting in settings:
                 name, _, value = setting["command"].partition(" = ")
-                if value:
-                    config[SocketOption(name, value).name] = int(value)
+                if value and SocketOption(name, value).name == "SO_SNDBUF":
+                    config["SO_SNDBUF"] = int(value)
+                elif value:
+                    config["SO_RCVBUF"] = int(value)
     return config
 
 
@@ -240,12 +306,12 @@ def _sysctls(situation: Situation, actions: Actions) -> tuple[dict[str, str], di
     the changes type.
     """
     host = HostBuffers.of(situation.host)
-    first = {"rmem": int(host.keys["receive_start"]), "wmem": 16_384}
+    first = {"rmem": int(host.tcp.keys["receive_start"]), "wmem": 16_384}
     own = {
-        f"net.ipv4.tcp_{name}": f"4096 {first[name]} {int(host.keys[f'{end}_limit'])}"
+        f"net.ipv4.tcp_{name}": f"4096 {first[name]} {int(host.tcp.keys[f'{end}_limit'])}"
         for name, end in (("rmem", "receive"), ("wmem", "send"))
     }
-    own[_SCALING] = str(int(situation.tcp["window_scaling"]))
+    own[_SCALING] = str(int(situation.tcp.keys["window_scaling"]))
     ends = {"sender": dict(own), "receiver": dict(own)}
     for action in actions:
         for step in action.steps:

@@ -14,7 +14,7 @@ from ackclock.comparison.ranking import Ranked
 from ackclock.errors import InputError, InvalidValue, format_value
 from ackclock.format import rate, share_text
 from ackclock.input.link.hop import Hop
-from ackclock.input.scenario.hosts import READ_KEYS, resolve
+from ackclock.input.scenario.hosts import READ_KEYS, Tcp, resolve
 from ackclock.input.units import show_size, size_bytes
 from ackclock.limits import sentence
 from ackclock.simulation.limits import decide
@@ -44,30 +44,29 @@ class HostBuffers:
 
     Attributes:
         name: the host stack's.
-        keys: the TCP keys of the host with "auto" buffers.
+        tcp: the TCP keys of the host with "auto" buffers.
     """
 
     name: str
-    keys: dict[str, Any]
+    tcp: Tcp
 
     @classmethod
     def of(cls, host: str) -> HostBuffers:
         """Those of a host stack by name."""
-        tcp = resolve(READ_KEYS({"host": host}))
-        return cls(host, dict(tcp.keys))
+        return cls(host, resolve(READ_KEYS({"host": host})))
 
     def tuned(self, end: str) -> bool:
         """Whether the host tunes the buffer of this end."""
-        return bool(self.keys[f"{end}_buffer"] == "tuned")
+        return bool(self.tcp.keys[f"{end}_buffer"] == "tuned")
 
     def memory(self, end: str) -> float:
         """Bytes of buffer for a byte of payload: the kernel charges headers and metadata."""
         if not self.tuned(end):
             return 1.0
         if end == "receive":
-            return 1.0 / float(self.keys["window_share"])
-        segment = int(self.keys["segment"])
-        return (segment + int(self.keys["send_overhead"])) / segment
+            return 1.0 / float(self.tcp.keys["window_share"])
+        segment = int(self.tcp.keys["segment"])
+        return (segment + int(self.tcp.keys["send_overhead"])) / segment
 
     @property
     def is_linux(self) -> bool:
@@ -99,12 +98,12 @@ class HostBuffers:
         wanted = USEFUL_BDPS * bdp
         if self.tuned("send") and self.tuned("receive"):
             memory = _rounded_up(wanted * max(self.memory("send"), self.memory("receive")))
-            limits = int(self.keys["send_limit"]), int(self.keys["receive_limit"])
+            limits = int(self.tcp.keys["send_limit"]), int(self.tcp.keys["receive_limit"])
             return UP_TO + show_size(memory) if memory > min(limits) else AUTO
-        sizes = [self.keys["send_buffer"], self.keys["receive_buffer"]]
+        sizes = [self.tcp.keys["send_buffer"], self.tcp.keys["receive_buffer"]]
         own = min((size for size in sizes if isinstance(size, int)), default=wanted)
         largest = max(size_bytes(size) for size in DEFAULT_BUFFERS if size not in (AUTO, PATH))
-        if wanted <= max(own, largest) or not self.keys["window_scaling"]:
+        if wanted <= max(own, largest) or not self.tcp.keys["window_scaling"]:
             return AUTO
         return show_size(_rounded_up(wanted))
 
@@ -132,7 +131,7 @@ class HostBuffers:
         if buffer in _WORDS:
             return []
         if buffer.startswith(UP_TO):
-            first = WMEM_DEFAULT if end == "send" else int(self.keys["receive_start"])
+            first = WMEM_DEFAULT if end == "send" else int(self.tcp.keys["receive_start"])
             limit = size_bytes(maximum(buffer))
             return [f'sysctl -w net.ipv4.tcp_{sysctl}="{MEM_MIN} {min(first, limit)} {limit}"']
         value = self.option_value(end, size_bytes(buffer))

@@ -176,8 +176,8 @@ class AdviceRuns(TypedDict):
     rounds: list[dict[str, Any]]
 
 
-class Advice(TypedDict):
-    """The document of an advice."""
+class UnjudgedAdvice(TypedDict):
+    """An advice before its verdict."""
 
     what: str
     title: str
@@ -196,5 +196,10 @@ class Advice(TypedDict):
     verification: NotRequired[dict[str, Any]]
     notes: list[str]
     runs: AdviceRuns
+
+
+class Advice(UnjudgedAdvice):
+    """The document of an advice."""
+
     verdict: str
     folder: NotRequired[str | None]
