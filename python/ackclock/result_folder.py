@@ -107,7 +107,7 @@ class FolderResult(Result):
             return [points_table(self._document)]
         from ackclock.papers.terminal_tables import totals_table
 
-        return [totals_table(self._document)]
+        return [totals_table(self._document["totals"], self._document.get("totals_by", {}))]
 
     def _frame_rows(self) -> Mapping[str, int]:
         import polars as pl

@@ -9,7 +9,7 @@ from pathlib import Path
 from ackclock.input.scenario.draft import read_draft
 from ackclock.papers.asymmetry.table1 import PATHS, mbps
 from ackclock.papers.claims import claims_of
-from ackclock.papers.experiments import ExperimentRuns, Experiments, network
+from ackclock.papers.experiments import ExperimentRuns, Experiments, keys_of
 from ackclock.papers.ns2 import ns2_value
 from ackclock.papers.scenarios import scenario_path
 from ackclock.simulation.engine import run
@@ -70,7 +70,7 @@ def figures_with_ns2_queues(claim: str, path: str) -> Sequence[Figure]:
     found = []
     for name, limit in NS2_LIMITS.items():
         point = {
-            **network(name),
+            **keys_of(name, ""),
             "hop.return.rate": rate,
             "hop.return.framing": framing,
             "hop.return.queue.packets": 9,

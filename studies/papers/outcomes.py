@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from hashlib import sha256
@@ -149,6 +149,6 @@ class _Shortened(Alternative):
 
     every: Mapping[str, Any] = field(default_factory=dict)
 
-    def keys_of(self, experiment: str, scheme: str, point: Mapping[str, Any]) -> dict[str, Any]:
+    def keys_of(self, experiment: str, scheme: str, swept: Iterable[object]) -> dict[str, Any]:
         """The keys for one setting: those for all, and the alternative's where it applies."""
-        return {**self.every, **Alternative.keys_of(self, experiment, scheme, point)}
+        return {**self.every, **Alternative.keys_of(self, experiment, scheme, swept)}

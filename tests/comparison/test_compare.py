@@ -13,7 +13,7 @@ from ackclock.comparison import Comparison, compare
 from ackclock.errors import InputError
 from ackclock.input.scenario.draft import read_draft
 from ackclock.papers.claims import claims_of
-from ackclock.papers.experiments import network as network_keys
+from ackclock.papers.experiments import keys_of
 from ackclock.papers.ns2 import ns2_value
 from ackclock.papers.reproduce import reproduce
 from ackclock.papers.scenarios import scenario_path
@@ -175,7 +175,7 @@ def test_table_1_agrees_with_ns2_within_2_percent_under_its_queue_rule(network: 
     """
     draft = read_draft(scenario_path("asymmetry-table1"))
     rule = {
-        **network_keys(network),
+        **keys_of(network, ""),
         "hop.return.queue.packets": 9,
         "hop.cable.queue.packets": 9,
         "hop.server.queue.down.packets": hosts - 1,

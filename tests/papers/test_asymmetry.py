@@ -8,7 +8,7 @@ import pytest
 
 from ackclock.input.scenario.draft import read_draft
 from ackclock.papers.asymmetry import table1, table2, table3
-from ackclock.papers.experiments import Experiments, network, scheme
+from ackclock.papers.experiments import Experiments, keys_of
 from ackclock.papers.pauses import pauses_s
 from ackclock.papers.scenarios import scenario_path
 from ackclock.simulation.engine import run
@@ -23,8 +23,8 @@ def runs() -> Experiments:
 def test_ack_filtering_with_unbounded_bursts_is_worse_than_reno_in_table_1(runs: Experiments) -> None:
     draft = read_draft(scenario_path("asymmetry-table1"))
     for path, (rate, framing) in table1.PATHS.items():
-        point = {"hop.return.rate": rate, "hop.return.framing": framing, **scheme("Reno+AF, unbounded bursts")}
-        point |= network("V1")
+        point = {"hop.return.rate": rate, "hop.return.framing": framing, **keys_of("", "Reno+AF, unbounded bursts")}
+        point |= keys_of("V1", "")
         flow = run(build_plan(draft.check(point), 1)).summary["flows"][0]
         assert flow["throughput_bps"] / 1e6 < table1.mbps(runs("table1"), "V1", "Reno", path).mean, path
 
@@ -33,7 +33,7 @@ def plain_mbps(path: tuple[str, str], ack: dict[str, str], seed: int, **more: ob
     """Table 1's transfer by a plain sender, in Mb/s; ns-2's queues of 10 let 9 wait."""
     rate, framing = path
     queues = {"hop.server.queue.down.packets": 9, "hop.return.queue": {"packets": 9, **({"ack": ack} if ack else {})}}
-    point = {**network("V1"), **queues, "hop.return.rate": rate, "hop.return.framing": framing, **more}
+    point = {**keys_of("V1", ""), **queues, "hop.return.rate": rate, "hop.return.framing": framing, **more}
     made = read_draft(scenario_path("asymmetry-table1")).check(point)
     return float(run(build_plan(made, seed)).summary["flows"][0]["throughput_bps"]) / 1e6
 
@@ -67,7 +67,7 @@ def test_download_keeps_the_calculated_limit_when_the_return_queue_loses_no_ack(
     for name, limit in (("SLIP", 1.1), ("CSLIP", 3.2)):
         mbps = []
         for packets in (10, 100):
-            point = {**network(name), "tcp.receive_buffer": "64 KiB", "hop.dialup.queue.packets": packets}
+            point = {**keys_of(name, ""), "tcp.receive_buffer": "64 KiB", "hop.dialup.queue.packets": packets}
             flow = run(build_plan(draft.check(point), 1)).summary["flows"][0]
             mbps.append(float(flow["throughput_bps"]) / 1e6)
         assert mbps[0] > 1.3 * limit and mbps[1] == pytest.approx(limit, rel=0.05), (name, mbps)

@@ -121,9 +121,9 @@ def test_experiments_of_causes_change_settings_of_claims_with_a_verdict(paper: s
 
 def test_keys_of_a_point_apply_to_that_point_only() -> None:
     hour = Alternative("20:00", {"a": 1}, frozenset({"day"}), points={"7 s": {"b": 2}})
-    assert hour.keys_of("day", "", {"load.off": "7 s"}) == {"a": 1, "b": 2}
-    assert hour.keys_of("day", "", {"load.off": "9 s"}) == {"a": 1}
-    assert hour.keys_of("radio", "", {"load.off": "7 s"}) == {}
+    assert hour.keys_of("day", "", ["7 s"]) == {"a": 1, "b": 2}
+    assert hour.keys_of("day", "", ["9 s"]) == {"a": 1}
+    assert hour.keys_of("radio", "", ["7 s"]) == {}
 
 
 @pytest.mark.parametrize("paper", PAPERS)

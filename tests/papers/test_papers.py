@@ -156,7 +156,7 @@ def test_table_1_has_verdicts_by_cell_with_ns2_values(runs: Experiments) -> None
         assert entry["verdict"] == ("holds" if within else "fails")
         assert entry["ns2_agrees"] is True, name
         assert entry["ns2"] == ns2_values(name)
-        assert entry["also"].keys() == {"V1", "V2"}  # type: ignore[attr-defined]
+        assert entry["also"].keys() == {"V1", "V2"}
 
 
 def test_report_has_the_papers_tables_with_paper_and_ns2_values(runs: Experiments) -> None:

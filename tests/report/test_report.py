@@ -73,7 +73,7 @@ def _comparison_document() -> Any:
 
 
 @cache
-def _reproduced() -> dict[str, Any]:
+def _reproduced() -> Any:
     """A reproduction without its figures."""
     return {key: value for key, value in reproduce("wibro", quick=True).document.items() if key != "figures"}
 

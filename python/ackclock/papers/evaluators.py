@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
-from ackclock.papers.experiments import Experiments, Measure
+from ackclock.papers.experiments import Experiments, Measure, Swept
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval, jain_index
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import DirectionReport
+    from ackclock.documents.simulate import SimulatedFlow
 
 
 @dataclass(frozen=True)
@@ -22,14 +26,14 @@ class ExperimentPoint:
     experiment: str
     scheme: str = ""
     network: str = ""
-    swept: Mapping[str, Any] = field(default_factory=dict)
+    swept: Mapping[str, Swept] = field(default_factory=dict)
 
     def of(self, scheme: str) -> ExperimentPoint:
         """The same point with another scheme."""
         return ExperimentPoint(self.experiment, scheme, self.network, self.swept)
 
 
-def point(experiment: str, scheme: str = "", network: str = "", **swept: Any) -> ExperimentPoint:
+def point(experiment: str, scheme: str = "", network: str = "", **swept: Swept) -> ExperimentPoint:
     """An `ExperimentPoint`."""
     return ExperimentPoint(experiment, scheme, network, swept)
 
@@ -39,9 +43,9 @@ class ExperimentData:
     """The figures of experiments, each run on first use."""
 
     runs: Experiments
-    _analysed: dict[tuple[int, str], Mapping[str, Any]] = field(default_factory=dict)
+    _analysed: dict[tuple[int, str], DirectionReport] = field(default_factory=dict)
 
-    def analysis(self, result: RunResult, flow: str, direction: str = "down") -> Mapping[str, Any]:
+    def analysis(self, result: RunResult, flow: str, direction: str = "down") -> DirectionReport:
         """The analysis of a flow's data direction, from the captures of both ends."""
         key = (id(result), flow)
         if key not in self._analysed:
@@ -131,10 +135,9 @@ def fairness(result: RunResult) -> float:
     return jain_index([flow["goodput_bps"] or 0.0 for flow in result.summary["flows"] if flow["variant"] != "udp"])
 
 
-def flow_of(result: RunResult, name: str = "") -> Mapping[str, Any]:
+def flow_of(result: RunResult, name: str = "") -> SimulatedFlow:
     """The summary of a flow; without a name, of the first one."""
-    flows: Sequence[Mapping[str, Any]] = result.summary["flows"]
-    return next(flow for flow in flows if name in ("", flow["flow"]))
+    return next(flow for flow in result.summary["flows"] if name in ("", flow["flow"]))
 
 
 def format_values(values: Mapping[str, float], unit: str = "", digits: int = 3) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ackclock.papers.claims import Claim
 from ackclock.papers.tolerance import read_tolerance
 from ackclock.statistics import Interval
+
+if TYPE_CHECKING:
+    from ackclock.papers.documents import ClaimDocument, ShownFigure
 
 Verdict = Literal["holds", "fails", "calibration", "not_tested"]
 By = Literal["simulation", "arithmetic", "measurement", "configuration"]
@@ -64,12 +67,12 @@ class ClaimResult:
         """Whether the verdict counts: the figure does not depend on the paper's own network."""
         return self.verdict in ("holds", "fails") and self.claim.network_bound != "yes"
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> ClaimDocument:
         """One entry of the ``claims`` list of ``reproduce``'s JSON document."""
         quantity = self.claim.quantity()
         found = self.evidence
         ours = found.ours if found else None
-        out: dict[str, object] = {
+        out: ClaimDocument = {
             "id": self.claim.id,
             "where": self.claim.where,
             "metric": self.claim.metric,
@@ -94,8 +97,14 @@ class ClaimResult:
         return out
 
 
-def _brief(found: Interval) -> dict[str, object]:
-    return {key: value for key, value in found.as_json().items() if key != "sd"}
+def _brief(found: Interval) -> ShownFigure:
+    whole = found.as_json()
+    out: ShownFigure = {"mean": whole["mean"], "lo": whole["lo"], "hi": whole["hi"], "n": whole["n"]}
+    if modes := whole.get("modes"):
+        out["modes"] = modes
+    if values := whole.get("values"):
+        out["values"] = values
+    return out
 
 
 Evaluate = Callable[[Claim], Evidence]

@@ -15,17 +15,24 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
 from ackclock.input.scenario.draft import read_draft
+from ackclock.input.scenario.model import Scenario
+from ackclock.input.scenario.sweep_paths import Point
 from ackclock.notebook import Progress
 from ackclock.papers.readings import Alternative
 from ackclock.papers.scenarios import scenario_path
 from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs
 from ackclock.statistics import Interval, interval
 
+if TYPE_CHECKING:
+    from ackclock.documents.engine import DirectionReport, HopRow
+
 Measure = Callable[[RunResult], float]
 """A figure of a run."""
+Swept = str | float | Mapping[str, str | float]
+"""A swept value: a number or a text, or a table such as a loss model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class Setting:
 
     network: str
     scheme: str
-    point: Mapping[str, Any] = field(default_factory=dict)
+    point: Mapping[str, Swept] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class ExperimentRuns:
 
     runs: Sequence[tuple[Setting, Sequence[RunResult]]]
 
-    def at(self, network: str, scheme: str, **swept: Any) -> Sequence[RunResult]:
+    def at(self, network: str, scheme: str, **swept: Swept) -> Sequence[RunResult]:
         """The runs of one setting, one for each seed; ``swept`` has values by the last part of
         their path, as in ``count=4``.
 
@@ -58,32 +65,47 @@ class ExperimentRuns:
                 return results
         raise KeyError((network, scheme, swept))
 
-    def mean(self, measure: Measure, network: str, scheme: str, **swept: Any) -> Interval:
+    def mean(self, measure: Measure, network: str, scheme: str, **swept: Swept) -> Interval:
         """A figure's mean over the seeds of a setting, with its 95 % interval."""
         return interval([measure(result) for result in self.at(network, scheme, **swept)])
 
 
-def _is(swept: Any, expected: Any) -> bool:
+def _is(swept: Swept | None, expected: Swept) -> bool:
     """Whether a swept value, or the ``mean`` of one that is a table, is the expected one."""
-    return bool(swept == expected or (isinstance(swept, dict) and swept.get("mean") == expected))
+    return bool(swept == expected or (isinstance(swept, Mapping) and swept.get("mean") == expected))
+
+
+class Experiment(TypedDict):
+    """An experiment of a paper: its scenario file, and what replaces parts of it."""
+
+    scenario: str
+    networks: NotRequired[list[str]]
+    schemes: NotRequired[list[str]]
+    sweep: NotRequired[dict[str, list[Swept]]]
+    seeds: NotRequired[int]
+    apart: NotRequired[bool]
+    captures: NotRequired[bool]
+
+
+class ExperimentsFile(TypedDict):
+    """Scenario keys of networks and schemes by dotted path, and the experiments with these."""
+
+    networks: NotRequired[dict[str, Point]]
+    schemes: NotRequired[dict[str, Point]]
+    experiments: dict[str, Experiment]
 
 
 @cache
-def experiments_file(paper: str) -> dict[str, Any]:
+def experiments_file(paper: str) -> ExperimentsFile:
     """A paper's networks, schemes and experiments (``<paper>/experiments.toml``)."""
-    return tomllib.loads(
-        resources.files(__package__).joinpath(paper.replace("-", "_"), "experiments.toml").read_text("utf-8")
-    )
+    text = resources.files(__package__).joinpath(paper.replace("-", "_"), "experiments.toml").read_text("utf-8")
+    return cast("ExperimentsFile", tomllib.loads(text))
 
 
-def scheme(name: str, paper: str = "asymmetry") -> dict[str, Any]:
-    """The keys of a scheme, by dotted path."""
-    return dict(experiments_file(paper)["schemes"][name]) if name else {}
-
-
-def network(name: str, paper: str = "asymmetry") -> dict[str, Any]:
-    """The keys of a network, by dotted path."""
-    return dict(experiments_file(paper)["networks"][name]) if name else {}
+def keys_of(network: str, scheme: str, paper: str = "asymmetry") -> Point:
+    """The scenario keys of a network and a scheme, by dotted path; "" has none."""
+    file = experiments_file(paper)
+    return {**(file["networks"][network] if network else {}), **(file["schemes"][scheme] if scheme else {})}
 
 
 class Experiments:
@@ -143,16 +165,14 @@ class Experiments:
             [(setting, results[at * each : (at + 1) * each]) for at, (setting, _) in enumerate(settings_with_scenarios)]
         )
 
-    def analysed(self, result: RunResult, flow: str, direction: str) -> Mapping[str, Any]:
+    def analysed(self, result: RunResult, flow: str, direction: str) -> DirectionReport:
         """The analysis of a flow's data direction, from the captures of both ends."""
         from ackclock.analysis import analyze
 
         ends = ("server", "client") if direction == "down" else ("client", "server")
         captures = [Path(result.folder or ".") / "captures" / f"{flow}.{end}.pcap" for end in ends]
-        flow_analysis: Mapping[str, Any] = analyze(*captures).document["flows"][0][
-            "b2a" if direction == "down" else "a2b"
-        ]
-        return flow_analysis
+        first = analyze(*captures).document["flows"][0]
+        return first["b2a"] if direction == "down" else first["a2b"]
 
     def _temporary(self) -> RunStore:
         """A temporary store: captures are large and quickly reproduced, so they are removed with
@@ -164,8 +184,8 @@ class Experiments:
 
 
 def settings_of(
-    experiment: Mapping[str, Any], paper: str, name: str = "", alternative: Alternative | None = None
-) -> list[tuple[Setting, Any]]:
+    experiment: Experiment, paper: str, name: str = "", alternative: Alternative | None = None
+) -> list[tuple[Setting, Scenario]]:
     """Every setting of an experiment, with its checked scenario; ``name`` is the experiment's, for
     the keys of an ``alternative`` reading.
     """
@@ -179,9 +199,8 @@ def settings_of(
             draft.check(
                 {
                     **point,
-                    **network(on, paper),
-                    **scheme(by, paper),
-                    **(alternative.keys_of(name, by, point) if alternative else {}),
+                    **keys_of(on, by, paper),
+                    **(alternative.keys_of(name, by, point.values()) if alternative else {}),
                 }
             ),
         )
@@ -210,8 +229,11 @@ def total_kbps(result: RunResult) -> float:
 
 
 def known(figure: float | None) -> float:
-    """A figure that every run of the experiment has."""
-    assert figure is not None
+    """A figure that a run of the experiment has. Raises TypeError without it: a live run may lack
+    what every simulated one has.
+    """
+    if figure is None:
+        raise TypeError("a run without this figure")
     return figure
 
 
@@ -220,7 +242,6 @@ def flow_bps(result: RunResult) -> list[float]:
     return [known(flow["throughput_bps"]) for flow in result.summary["flows"]]
 
 
-def hop_of(result: RunResult, name: str, direction: str) -> Mapping[str, Any]:
+def hop_of(result: RunResult, name: str, direction: str) -> HopRow:
     """The summary of one direction of a hop."""
-    hops: Sequence[Mapping[str, Any]] = result.summary["hops"]
-    return next(hop for hop in hops if (hop["hop"], hop["direction"]) == (name, direction))
+    return next(hop for hop in result.summary["hops"] if (hop["hop"], hop["direction"]) == (name, direction))

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ackclock.papers.evaluators import ExperimentPoint
 from ackclock.statistics import Interval, interval
+from ackclock.statistics.summary_stats import StatName
+
+if TYPE_CHECKING:
+    from ackclock.papers.documents import FigureDocument
+    from ackclock.plot.sweep_chart import CurvePoint, FigureAxes
 
 Point = tuple[float, Interval]
+SHARES: tuple[tuple[StatName, float], ...] = (("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("max", 1.0))
+"""Quantiles of a distribution, with the share of its values below."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +41,9 @@ class PaperFigure:
     ticks: Mapping[float, str] = field(default_factory=dict)
     joined: bool = True
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> FigureDocument:
         """An entry of the ``figures`` list of ``reproduce``'s document."""
-        rows = [
+        rows: list[CurvePoint] = [
             {"line": name, "x": x, "y": value.mean, "lo": value.lo, "hi": value.hi}
             for name, points in self.lines.items()
             for x, value in points
@@ -45,18 +53,14 @@ class PaperFigure:
             for name, points in self.paper.items()
             for x, y in points
         ]
-        return {
-            "title": self.title,
-            "reading": self.paper_statement,
-            "x": self.x,
-            "y": self.y,
-            "log_x": self.log_x,
-            "trace": self.trace,
-            **({"top": self.top} if self.top else {}),
-            **({"ticks": [[x, label] for x, label in self.ticks.items()]} if self.ticks else {}),
-            **({} if self.joined else {"joined": False}),
-            "rows": rows,
-        }
+        axes: FigureAxes = {"x": self.x, "y": self.y, "log_x": self.log_x, "trace": self.trace}
+        if self.top:
+            axes["top"] = self.top
+        if self.ticks:
+            axes["ticks"] = [[x, label] for x, label in self.ticks.items()]
+        if not self.joined:
+            axes["joined"] = False
+        return {"title": self.title, "reading": self.paper_statement, **axes, "rows": rows}
 
 
 def traced(times: Iterable[float], values: Iterable[float | None], maximum: int = 500) -> list[Point]:

@@ -17,16 +17,79 @@ from __future__ import annotations
 
 import csv
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from math import inf
-from typing import Any, Literal
+from typing import Literal, NotRequired, TypedDict, cast
 
+from ackclock.input.scenario.sweep_paths import Point
 from ackclock.papers.claims import expand_ids
 
 CauseKind = Literal["shown", "other_reading", "unexplained"]
+
+
+class AlternativeTable(TypedDict):
+    """An [[reading.alternative]], or the part of a [[cause.experiment]] that is one."""
+
+    name: str
+    keys: NotRequired[Point]
+    experiments: NotRequired[list[str]]
+    schemes: NotRequired[dict[str, Point]]
+    points: NotRequired[dict[str, Point]]
+
+
+class ReadingTable(TypedDict):
+    """A [[reading]]."""
+
+    name: str
+    choice: str
+    source: str
+    calibrated_on: NotRequired[list[str]]
+    calibration: NotRequired[str]
+    link: NotRequired[str]
+    alternative: NotRequired[list[AlternativeTable]]
+
+
+class Bounds(TypedDict, total=False):
+    """The bounds of `must`."""
+
+    at_least: float
+    at_most: float
+
+
+class CauseExperimentTable(AlternativeTable):
+    """A [[cause.experiment]]."""
+
+    must: NotRequired[Literal["holds", "reaches"] | Bounds]
+    claims: NotRequired[list[str]]
+    steps: NotRequired[list[Point]]
+    figure: NotRequired[str]
+
+
+class CauseTable(TypedDict):
+    """A [[cause]]."""
+
+    claims: list[str]
+    text: str
+    experiment: list[CauseExperimentTable]
+
+
+class UndecidableTable(TypedDict):
+    """An [[undecidable]]."""
+
+    claims: list[str]
+    quotes: list[str]
+    source: str
+
+
+class ReadingsFile(TypedDict, total=False):
+    """readings.toml of a paper."""
+
+    reading: list[ReadingTable]
+    cause: list[CauseTable]
+    undecidable: list[UndecidableTable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +102,13 @@ class Alternative:
     """
 
     name: str
-    keys: Mapping[str, Any] = field(default_factory=dict)
+    keys: Point = field(default_factory=dict)
     experiments: frozenset[str] = frozenset()
-    schemes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    points: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    schemes: Mapping[str, Point] = field(default_factory=dict)
+    points: Mapping[str, Point] = field(default_factory=dict)
 
     @staticmethod
-    def of(table: Mapping[str, Any]) -> Alternative:
+    def of(table: AlternativeTable) -> Alternative:
         """An alternative from its table in ``readings.toml``."""
         return Alternative(
             table["name"],
@@ -55,14 +118,14 @@ class Alternative:
             table.get("points", {}),
         )
 
-    def keys_of(self, experiment: str, scheme: str, point: Mapping[str, Any]) -> dict[str, Any]:
-        """The keys for one setting of an experiment, with the values of its ``point``; empty where
-        it does not apply.
+    def keys_of(self, experiment: str, scheme: str, swept: Iterable[object]) -> Point:
+        """The keys for one setting of an experiment with these values; empty where it does not
+        apply.
         """
         if self.experiments and experiment not in self.experiments:
             return {}
         keys = {**self.keys, **self.schemes.get(scheme, {})}
-        for value in point.values():
+        for value in swept:
             keys.update(self.points.get(str(value), {}))
         return keys
 
@@ -139,7 +202,7 @@ class CauseExperiment:
     change: Alternative
     requirement: Requirement
     claims: tuple[str, ...]
-    steps: tuple[Mapping[str, Any], ...] = ()
+    steps: tuple[Point, ...] = ()
     figure: str = ""
 
     def changes(self) -> tuple[Alternative, ...]:
@@ -188,7 +251,7 @@ def readings_of(paper: str) -> tuple[Reading, ...]:
     return tuple(_reading(table) for table in _file(paper).get("reading", ()))
 
 
-def _reading(table: Mapping[str, Any]) -> Reading:
+def _reading(table: ReadingTable) -> Reading:
     return Reading(
         name=table["name"],
         choice=table["choice"],
@@ -201,11 +264,11 @@ def _reading(table: Mapping[str, Any]) -> Reading:
 
 
 @cache
-def _file(paper: str) -> dict[str, Any]:
+def _file(paper: str) -> ReadingsFile:
     if not paper:
         return {}
     place = resources.files(__package__).joinpath(paper.replace("-", "_"), "readings.toml")
-    return tomllib.loads(place.read_text("utf-8")) if place.is_file() else {}
+    return cast("ReadingsFile", tomllib.loads(place.read_text("utf-8"))) if place.is_file() else {}
 
 
 @cache
@@ -230,7 +293,7 @@ def suspected_causes(paper: str) -> tuple[SuspectedCause, ...]:
     )
 
 
-def _cause_experiment(table: Mapping[str, Any], claims: tuple[str, ...]) -> CauseExperiment:
+def _cause_experiment(table: CauseExperimentTable, claims: tuple[str, ...]) -> CauseExperiment:
     must = table.get("must", "holds")
     requirement = Requirement(**must) if isinstance(must, dict) else Requirement(**{must: True})
     own = tuple(expand_ids(table["claims"])) if "claims" in table else claims

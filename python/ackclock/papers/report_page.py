@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.format import significant
 from ackclock.papers import report_tables
+from ackclock.papers.experiments import known
 from ackclock.papers.live import report_page as live_page
 from ackclock.papers.readings import outcomes, readings_of
 from ackclock.plot.sweep_chart import swept
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
-from ackclock.report.run_input import read_environment
+from ackclock.report.run_input import Environment, read_environment
 from ackclock.storage.run_kind import REPRODUCE
 from ackclock.storage.stored_files import read_json
 
-Document = Mapping[str, Any]
+if TYPE_CHECKING:
+    from ackclock.papers.documents import ClaimDocument, ReproductionDocument
+
 _VERDICTS = (
     (
         "fails",
@@ -40,7 +43,7 @@ _VERDICTS = (
 )
 
 
-def page(document: Document, environment: Document | None = None) -> Page:
+def page(document: ReproductionDocument, environment: Environment | None = None) -> Page:
     """The page of ``reproduce``'s JSON document."""
     if "live" in document:
         return live_page.page(document, environment)
@@ -143,7 +146,7 @@ def _readings(paper: str) -> Section | None:
     return Section("Readings", blocks, lead)
 
 
-def _score(claims: Sequence[Document], by: str) -> tuple[int, int]:
+def _score(claims: Sequence[ClaimDocument], by: str) -> tuple[int, int]:
     """The number of claims of one origin that hold, and that fail."""
     found = [claim["verdict"] for claim in claims if claim["by"] == by]
     return found.count("holds"), found.count("fails")
@@ -155,7 +158,7 @@ def folder_page(folder: Path) -> Page:
     return page(document, read_environment(folder))
 
 
-def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compared: bool, seeds: int) -> Table:
+def _table(claims: Sequence[ClaimDocument], tone: str, *, has_verdicts: bool, compared: bool, seeds: int) -> Table:
     """With ``has_verdicts`` the claims have figures of ours and a tolerance; those of a
     ``compared`` paper ns-2's, too. ``seeds`` is the number of seeds of the reproduction.
     """
@@ -168,7 +171,7 @@ def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compare
     for claim in claims:
         row = [
             Cell(claim["id"], claim["where"], tone),
-            Cell(claim["metric"], _setting(claim)),
+            Cell(claim["metric"], live_page.setting(claim)),
             Cell(claim["paper_value"]),
         ]
         if has_verdicts:
@@ -184,19 +187,15 @@ def _table(claims: Sequence[Document], tone: str, *, has_verdicts: bool, compare
     return Table(columns, rows)
 
 
-def _setting(claim: Document) -> str:
-    return "; ".join(part for part in (claim["variant"], claim["parameters"]) if part not in ("", "-"))
-
-
-def _ours(claim: Document, seeds: int) -> Cell:
+def _ours(claim: ClaimDocument, seeds: int) -> Cell:
     ours = claim["ours"]
     if ours is None or ours["mean"] is None:
         return Cell("-", tone="muted")
     # Four digits: the paper prints up to four, and rounding ours to fewer would hide the basis
     # of the verdict.
     text = f"{significant(ours['mean'], 4)} {claim['unit']}".strip()
-    wide = ours["n"] > 1 and ours["hi"] - ours["lo"] > 5e-4 * abs(ours["mean"])
-    lo, hi = significant(ours["lo"], 4), significant(ours["hi"], 4)
+    lo, hi = known(ours["lo"]), known(ours["hi"])
+    wide = ours["n"] > 1 and hi - lo > 5e-4 * abs(ours["mean"])
     # Some claims have a value for each test of a day, or for each of several links.
     counted = "seeds" if ours["n"] == seeds else "values"
-    return Cell(text, f"{lo} to {hi}, {ours['n']} {counted}" if wide else "")
+    return Cell(text, f"{significant(lo, 4)} to {significant(hi, 4)}, {ours['n']} {counted}" if wide else "")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.format import significant
 from ackclock.papers.asymmetry.figures import FAST
+from ackclock.papers.experiments import known
 from ackclock.report.page import Cell, Column, Section, Table
 
-Claims = Mapping[str, Mapping[str, Any]]
+if TYPE_CHECKING:
+    from ackclock.papers.documents import ClaimDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ _LAYOUTS: dict[str, Sequence[Layout]] = {
 }
 
 
-def section(paper: str, claims: Sequence[Mapping[str, Any]]) -> Section | None:
+def section(paper: str, claims: Sequence[ClaimDocument]) -> Section | None:
     """The paper's tables, or None where none is laid out."""
     by_id = {claim["id"]: claim for claim in claims}
     tables = [_table(layout, by_id) for layout in _LAYOUTS.get(paper, ())]
@@ -101,19 +103,19 @@ def section(paper: str, claims: Sequence[Mapping[str, Any]]) -> Section | None:
     return Section("The paper's tables", tables, lead)
 
 
-def _table(layout: Layout, claims: Claims) -> Table:
+def _table(layout: Layout, claims: Mapping[str, ClaimDocument]) -> Table:
     columns = [Column(layout.heads[0]), *(Column(head, numeric=True) for head in layout.heads[1:])]
     rows = [[Cell(name), *(_cell(claims[claim]) for claim in ids)] for name, ids in layout.rows]
     return Table(columns, rows, layout.title)
 
 
-def _cell(claim: Mapping[str, Any]) -> Cell:
-    if second := claim.get("also", {}).get(FAST):
-        text = f"{significant(claim['ours']['mean'], 2)} / {significant(second['mean'], 2)}"
+def _cell(claim: ClaimDocument) -> Cell:
+    ours = claim["ours"]
+    if ours and (second := (claim.get("also") or {}).get(FAST)):
+        text = " / ".join(significant(known(of["mean"]), 2) for of in (ours, second))
         return Cell(text, f"paper {claim['paper_value']}", "muted")
-    beside = f"paper {claim['paper_number']:.6g}"
+    beside = f"paper {known(claim['paper_number']):.6g}"
     if ns2 := claim.get("ns2"):
         beside += f", ns-2 {' / '.join(f'{value:.6g}' for value in ns2.values())}"
-    ours = claim["ours"]
     text = significant(ours["mean"], 4) if ours and ours["mean"] is not None else "-"
     return Cell(text, beside, {"holds": "good", "fails": "bad"}.get(claim["verdict"], "muted"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from ackclock.notebook import Progress
 from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_measured, wimax_simulated
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.papers.documents import ClaimDocument, ReproductionDocument
     from ackclock.report.page import Page
 
 DOCUMENT = run_kind.REPRODUCE.document
@@ -77,20 +78,23 @@ class Reproduction(Result):
         return {verdict: sum(c.verdict == verdict and c.gated for c in self.claims) for verdict in ("holds", "fails")}
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ReproductionDocument:
         """The document of ``reproduce --json``."""
-        return {
+        made: ReproductionDocument = {
             "paper": self.paper,
             "claims": [self._claim(claim) for claim in self.claims],
             "seeds": list(self.seeds),
             "totals": self.totals,
             "totals_by": self.totals_by,
             "gated": self.gated,
-            **({"figures": [figure.as_json() for figure in self.figures]} if self.figures else {}),
-            **({"folder": str(self.folder)} if self.folder else {}),
         }
+        if self.figures:
+            made["figures"] = [figure.as_json() for figure in self.figures]
+        if self.folder:
+            made["folder"] = str(self.folder)
+        return made
 
-    def _claim(self, claim_result: ClaimResult) -> dict[str, object]:
+    def _claim(self, claim_result: ClaimResult) -> ClaimDocument:
         """A claim's entry; of a failing simulated one with its cause."""
         entry = claim_result.as_json()
         if claim_result.verdict == "fails" and claim_result.by == "simulation":

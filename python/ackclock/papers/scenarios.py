@@ -16,11 +16,6 @@ def _paths() -> dict[str, Path]:
     return {f"{path.parents[1].name.replace('_', '-')}-{path.stem}": path for path in sorted(paths)}
 
 
-def scenario_names() -> list[str]:
-    """The packaged scenarios, by name."""
-    return sorted(_paths())
-
-
 def scenario_path(name: str) -> Path:
     """The file of a packaged scenario, which `ackclock simulate` and `ackclock sweep` accept.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, TypedDict, get_args
 
 from ackclock.papers.readings import CauseKind, cause_of
 from ackclock.terminal import text_table
@@ -52,11 +52,34 @@ def format_ours(claim_result: ClaimResult) -> str:
     return f"{ours.mean:.4g} {quantity.unit if quantity else ''}".strip() if ours else "-"
 
 
-def summary(done: Sequence[Reproduction]) -> list[dict[str, Any]]:
+class ClaimGroup(TypedDict):
+    """Claims that are not tested, with the reason."""
+
+    claims: list[str]
+    why: str
+
+
+class PaperSummary(TypedDict):
+    """The number of a paper's claims by verdict."""
+
+    paper: str
+    claims: int
+    calibrated: int
+    holding: int
+    failing: int
+    simulated: dict[str, int]
+    arithmetic: dict[str, int]
+    causes: dict[CauseKind, int]
+    gated: dict[str, int]
+    not_tested: int
+    why_not: list[ClaimGroup]
+
+
+def summary(done: Sequence[Reproduction]) -> list[PaperSummary]:
     """An entry for each paper: numbers of claims by verdict, and the reasons of those not
     tested.
     """
-    entries = []
+    entries: list[PaperSummary] = []
     for each in done:
         why = by_reason(claim_result for claim_result in each.claims if claim_result.verdict == "not_tested")
         totals, apart = each.totals, each.totals_by
@@ -145,10 +168,9 @@ def because(paper: str, claim_result: ClaimResult) -> str:
     return f"{claim_result.why}. Cause: {cause.text}" + (f" ({cause.experiment})" if cause.experiment else "")
 
 
-def totals_table(document: Mapping[str, Any]) -> Table:
-    """The number of claims by verdict and origin, from the document of a reproduction."""
-    origins = document.get("totals_by", {})
+def totals_table(totals: Mapping[Verdict, int], origins: Mapping[str, Mapping[Verdict, int]]) -> Table:
+    """The number of claims by verdict and origin."""
     table = text_table("Claims", ["verdict"], ["claims", *origins])
-    for verdict, count in document["totals"].items():
+    for verdict, count in totals.items():
         table.add_row(verdict, str(count), *(str(found[verdict]) for found in origins.values()))
     return table

@@ -37,8 +37,8 @@ class CurvePoint(TypedDict):
     paper: NotRequired[bool]
 
 
-class Curves(TypedDict):
-    """What `swept` draws. ``x`` and ``y`` are titles.
+class FigureAxes(TypedDict):
+    """The axes of a figure. ``x`` and ``y`` are titles.
 
     A ``trace`` has no marks at its points; what is above ``top`` is cut off. ``ticks`` are
     positions on the x axis with labels that are not numbers; where ``joined`` is false points have
@@ -48,11 +48,16 @@ class Curves(TypedDict):
     x: str
     y: str
     log_x: bool
-    rows: Sequence[CurvePoint]
     trace: NotRequired[bool]
     top: NotRequired[float]
     ticks: NotRequired[Sequence[Sequence[float | str]]]
     joined: NotRequired[bool]
+
+
+class Curves(FigureAxes):
+    """What `swept` draws."""
+
+    rows: list[CurvePoint]
 
 
 def swept(figure: Curves) -> Specification:

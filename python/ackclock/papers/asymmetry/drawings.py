@@ -10,13 +10,12 @@ from ackclock.papers.asymmetry.figures import BUFFERS, HOSTS
 from ackclock.papers.asymmetry.radio import COUNTS, fairness_index, spread_bps
 from ackclock.papers.evaluators import ExperimentData, ExperimentPoint, flow_of, point
 from ackclock.papers.experiments import known, throughput_bps, total_kbps, total_mbps
-from ackclock.papers.figure_data import PaperFigure, Point, traced
+from ackclock.papers.figure_data import SHARES, PaperFigure, Point, traced
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 SECONDS, DATA = "time (s)", "acknowledged data (kB)"
 RADIO = {"Reno": "radio Reno", "ACC": "radio ACC", "AF": "radio AF"}
-SHARES = (("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("max", 1.0))
 TABLE5 = {"Reno": (44.69, 42.8, 45.2, 47.1, 45.0, 45.6, 45.8), "AF": (52.17, 51.8, 49.3, 49.3, 49.6, 48.4, 48.8)}
 """Table 5's throughputs in kb/s, by `COUNTS`."""
 SPREAD5 = {"Reno": (13.1, 24.9, 32.5, 37.6, 42.2, 48.0), "AF": (10.0, 8.9, 20.2, 28.0, 32.4, 36.4)}
@@ -155,7 +154,7 @@ def _rtts(figures: ExperimentData) -> PaperFigure:
     def quantiles(scheme: str) -> list[Point]:
         results = figures.results(point("figure10", scheme, "2 hops"))
         return [
-            (sum(float(flow_of(run)["rtt_ms"][key]) for run in results) / len(results) / 1e3, interval([share]))
+            (sum(known(flow_of(run)["rtt_ms"][key]) for run in results) / len(results) / 1e3, interval([share]))
             for key, share in SHARES
         ]
 

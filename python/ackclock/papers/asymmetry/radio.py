@@ -38,7 +38,7 @@ def _acks(runs: Experiments, hops: str) -> str:
     for scheme in ("Reno", "AF"):
         radios = [hop_of(run, "radio", "up") for run in runs("figure10").at(hops, f"radio {scheme}")]
         removed = sum(hop["drops_by_cause"]["ack_filter"] for hop in radios) / len(radios)
-        waited = sum(hop["queue_delay_ms"]["mean"] for hop in radios) / len(radios)
+        waited = sum(known(hop["queue_delay_ms"]["mean"]) for hop in radios) / len(radios)
         text.append(
             f"{waited:.0f} ms with {scheme}" + (f", whose filter takes {removed:.0f} of them a run" if removed else "")
         )
@@ -57,7 +57,7 @@ def _rtt(runs: Experiments, scheme: str, part: StatName) -> Evaluate:
     def evaluate(claim: Claim) -> Evidence:
         ours = runs("figure10").mean(lambda run: _rtt_s(run, part), "2 hops", scheme)
         queued = [
-            hop_of(run, "radio", "down")["queue_delay_ms"]["mean"] / 1e3
+            known(hop_of(run, "radio", "down")["queue_delay_ms"]["mean"]) / 1e3
             for run in runs("figure10").at("2 hops", scheme)
         ]
         why = (

@@ -13,13 +13,13 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 from ackclock.arguments.measure import PORT
 from ackclock.measurement.session import Session
+from ackclock.papers.live.job import JobDocument, Strand, Walk
+from ackclock.papers.live.summary import StrandResult
 
 EARLY_S = 1.0
 """Time between the start of a session and its test."""
@@ -32,7 +32,7 @@ def main() -> int:
     """Run one end."""
     verb, folder = sys.argv[1], Path(sys.argv[2])
     _come_first()
-    job = json.loads((folder / "job.json").read_text("utf-8"))
+    job: JobDocument = json.loads((folder / "job.json").read_text("utf-8"))
     for name, value in job["sysctls"].items():
         (SYSCTL / name).write_text(str(value), "ascii")
     if (walk := job["walk"]) is not None:
@@ -60,7 +60,7 @@ def _serve(folder: Path) -> None:
     serve("0.0.0.0", PORT, token_file=folder / "token", caps=LIMITS)
 
 
-def _ask(job: Mapping[str, Any], folder: Path) -> None:
+def _ask(job: JobDocument, folder: Path) -> None:
     host = os.environ["ACKCLOCK_SERVER"]
     _reach(host)
     token = (folder / "token").read_text("ascii").strip()
@@ -83,12 +83,11 @@ def _reach(host: str) -> None:
             time.sleep(0.1)
 
 
-def _strand(number: int, strand: Mapping[str, Any], where: tuple[str, str, float], folder: Path) -> None:
+def _strand(number: int, strand: Strand, where: tuple[str, str, float], folder: Path) -> None:
     host, token, begin = where
     time.sleep(max(0.0, begin - EARLY_S + strand["start_s"] - time.monotonic()))
     session = Session(host, PORT, token)
     time.sleep(max(0.0, begin + strand["start_s"] - time.monotonic()))
-    began = time.monotonic() - begin
     session.run([strand["spec"]], lambda _: None)
     document, samples, delays = session.finish()
     import polars as pl
@@ -97,11 +96,11 @@ def _strand(number: int, strand: Mapping[str, Any], where: tuple[str, str, float
 
     series_frame(samples).write_parquet(folder / f"strand-{number}-series.parquet")
     pl.DataFrame(delays).write_parquet(folder / f"strand-{number}-delays.parquet")
-    text = {"began_s": began, **document["tests"][0], "clock": document["clock"]}
-    (folder / f"strand-{number}.json").write_text(json.dumps(text), "utf-8")
+    result: StrandResult = {**document["tests"][0], "clock": document["clock"]}
+    (folder / f"strand-{number}.json").write_text(json.dumps(result), "utf-8")
 
 
-def _walk(asked: Mapping[str, Any], host: str, folder: Path) -> None:
+def _walk(asked: Walk, host: str, folder: Path) -> None:
     from ackclock.measurement.path import walk
     from ackclock.measurement.plan import Plan
 

@@ -4,7 +4,7 @@ reused as simulated runs are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,12 +16,16 @@ from ackclock.notebook import Progress
 from ackclock.papers.evidence import Unobservable
 from ackclock.papers.experiments import ExperimentRuns, Experiments, Setting, experiments_file, settings_of
 from ackclock.papers.live import run as live
-from ackclock.papers.live.job import BUFFERS, NOTES, Budget, Job, jobs_of
+from ackclock.papers.live.job import BUFFERS, NOTES, Budget, Job, available, jobs_of
+from ackclock.papers.live.summary import LiveSummary
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ackclock.documents.engine import DirectionReport
+    from ackclock.papers.documents import LiveDocument, LiveRow
 
 AT_ONCE = 6
 """Concurrent emulations: each link is slow and mostly idle."""
@@ -32,7 +36,7 @@ class LiveResult:
     """A run of one setting, with the attributes of a simulated run that evaluators use."""
 
     runs: Sequence[live.LiveRun]
-    summary: dict[str, Any]
+    summary: LiveSummary
 
     @classmethod
     def of(cls, done: Sequence[live.LiveRun]) -> LiveResult:
@@ -54,10 +58,9 @@ class LiveResult:
         """Unobservable: a measurement observes a path, not its queues."""
         raise Unobservable("queues of the link's hops, which a measurement of the path cannot observe")
 
-    def analysis(self, flow: str) -> Mapping[str, Any]:
+    def analysis(self, flow: str) -> DirectionReport:
         """The analysis of a flow's data direction, from the captures of both ends."""
-        found: Mapping[str, Any] = self.runs[0].summary["analyses"][flow]
-        return found
+        return self.runs[0].summary["analyses"][flow]
 
 
 class LiveExperimentRuns(ExperimentRuns):
@@ -121,7 +124,7 @@ class LiveExperiments(Experiments):
             [(place, self._results(keys)) for place, keys in self._asked.of[name]], self.invalid_reasons.append
         )
 
-    def analysed(self, result: RunResult, flow: str, direction: str) -> Mapping[str, Any]:
+    def analysed(self, result: RunResult, flow: str, direction: str) -> DirectionReport:
         """The analysis of the captures of both ends, made before their removal."""
         return cast("LiveResult", result).analysis(flow)
 
@@ -183,10 +186,8 @@ class LiveExperiments(Experiments):
         if self._progress:
             self._progress(done, len(self._asked.jobs), last)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> LiveDocument:
         """The runs in the reproduction's document: the kernel, the durations, every run's audit."""
-        from ackclock.papers.live.job import available
-
         done = self._runs or {}
         variants = {strand["variant"] for key in done for strand in self._asked.jobs[key].strands}
         notes = [text for variant, text in NOTES.items() if variant in variants]
@@ -199,7 +200,7 @@ class LiveExperiments(Experiments):
             "failed": list(dict.fromkeys(self.failed.values())),
         }
 
-    def _row(self, key: str, done: live.LiveRun) -> dict[str, Any]:
+    def _row(self, key: str, done: live.LiveRun) -> LiveRow:
         names = [
             f"{name} {_place(place)}".strip()
             for name, of in self._asked.of.items()

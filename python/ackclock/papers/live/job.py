@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from ackclock.emulation.kernel_cc import KERNEL_NAMES
 from ackclock.input.checked_table import CheckedTable
 from ackclock.input.scenario.flow import Flow, instance_names
+from ackclock.input.scenario.hosts import Tcp
 from ackclock.input.scenario.model import Scenario, measured_ps
 from ackclock.input.scenario.resolution import resolved
 from ackclock.measurement.session import HEADERS
 from ackclock.papers.evidence import Unobservable
+from ackclock.report.run_input import FlowTable, HopTable
 from ackclock.storage.environment import engine_digest
 
+if TYPE_CHECKING:
+    from ackclock.documents.engine import TestSpec, Train
+
 PS = 1e12
-BACK = {"payload": 20, "gap_ns": 1_000_000_000}
+BACK_PAYLOAD, BACK_GAP_NS = 20, 1_000_000_000
 """With datagrams in one direction, one a second in the opposite one, to bound the clock offset at a
 negligible load.
 """
@@ -95,24 +100,49 @@ def kernel_name(variant: str) -> str:
     return name
 
 
+class Strand(TypedDict):
+    """A session of `measure` with one test, and the names of the flows that it has."""
+
+    names: Sequence[str]
+    direction: Literal["down", "up"]
+    start_s: float
+    variant: str
+    spec: TestSpec
+
+
+Walk = TypedDict("Walk", {"name": str, "from": str, "sizes": list[int], "rounds": int})
+"""Probes of stepped sizes from one end."""
+
+
+class JobDocument(TypedDict):
+    """The instructions of the two ends."""
+
+    hops: Sequence[HopTable]
+    strands: Sequence[Strand]
+    walk: Walk | None
+    sysctls: Mapping[str, int]
+    window_s: Sequence[float]
+    seconds: float
+    seed: int
+    load: Sequence[FlowTable]
+
+
 @dataclass(frozen=True)
 class Job:
-    """One emulation. ``hops``: the link file's tables. ``strands``: sessions of `measure`, each
-    with its beginning and one test. ``walk``: probes of stepped sizes instead, from which end.
-    ``sysctls``: of both ends' namespaces. ``load``: flows that the emulator simulates on the same
-    link."""
+    """One emulation: over ``hops``, of ``strands`` or a ``walk``. ``sysctls``: of both ends'
+    namespaces. ``load``: flows that the emulator simulates on the same link."""
 
-    hops: tuple[Mapping[str, Any], ...]
-    strands: tuple[Mapping[str, Any], ...]
-    walk: Mapping[str, Any] | None
+    hops: Sequence[HopTable]
+    strands: Sequence[Strand]
+    walk: Walk | None
     sysctls: Mapping[str, int]
     window_s: tuple[float, float]
     seconds: float
     seed: int
-    load: tuple[Mapping[str, Any], ...] = ()
+    load: Sequence[FlowTable] = ()
 
     @cached_property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JobDocument:
         """The instructions of the two ends."""
         return {
             "hops": list(self.hops),
@@ -164,19 +194,26 @@ def _seconds(scenario: Scenario, budget: Budget) -> float:
     return min(whole, budget.longest_s)
 
 
-def _strands(scenario: Scenario, seconds: float) -> Iterator[dict[str, Any]]:
+def _strands(scenario: Scenario, seconds: float) -> Iterator[Strand]:
     for base, flow in zip(scenario.flow_names(), scenario.flow, strict=True):
         begin = flow.start[0] / PS
         lasts = min(seconds, (flow.stop / PS) if flow.stop else seconds) - begin
-        names = instance_names(flow, base)
-        common = {"names": names, "direction": flow.direction, "start_s": begin}
         if flow.workload.kind == "cbr":
-            yield {**common, "variant": "udp", "spec": _train(flow.workload, flow.direction, lasts)}
+            variant, spec = "udp", _datagrams(flow.workload, flow.direction, lasts)
         elif flow.workload.kind == "bulk":
-            tcp = scenario.tcp_of(flow).keys
-            yield {**common, "variant": tcp["variant"], "spec": _bulk(flow, tcp, lasts, alone=_alone(scenario))}
-        elif flow.workload.kind != "onoff":  # the emulator simulates other users' load
+            tcp = scenario.tcp_of(flow)
+            variant, spec = str(tcp.keys["variant"]), _bulk(flow, tcp, lasts, alone=_alone(scenario))
+        elif flow.workload.kind == "onoff":  # the emulator simulates other users' load
+            continue
+        else:
             raise Unobservable(f"a workload that `measure` has no test for ({flow.workload.table_name.lower()})")
+        yield {
+            "names": instance_names(flow, base),
+            "direction": flow.direction,
+            "start_s": begin,
+            "variant": variant,
+            "spec": spec,
+        }
 
 
 def _alone(scenario: Scenario) -> bool:
@@ -184,39 +221,38 @@ def _alone(scenario: Scenario) -> bool:
     return len([flow for flow in scenario.flow if flow.workload.kind != "onoff"]) == 1
 
 
-def _train(stream: CheckedTable, direction: str, seconds: float) -> dict[str, Any]:
+def _datagrams(stream: CheckedTable, direction: str, seconds: float) -> TestSpec:
     gap_ns = round(stream.packet * 8e9 / stream.rate)
-    there = {"payload": stream.packet - HEADERS, "gap_ns": gap_ns, "count": max(1, round(seconds * 1e9 / gap_ns))}
-    back = {**BACK, "count": max(2, round(seconds))}
+    count = max(1, round(seconds * 1e9 / gap_ns))
+    there: Train = {"payload": stream.packet - HEADERS, "gap_ns": gap_ns, "count": count}
+    back: Train = {"payload": BACK_PAYLOAD, "gap_ns": BACK_GAP_NS, "count": max(2, round(seconds))}
     return {"datagrams": {"down": there, "up": back} if direction == "down" else {"down": back, "up": there}}
 
 
-def _bulk(flow: Flow, tcp: Mapping[str, Any], seconds: float, *, alone: bool) -> dict[str, Any]:
+def _bulk(flow: Flow, tcp: Tcp, seconds: float, *, alone: bool) -> TestSpec:
+    """The papers' buffers, since the kernel doubles a requested size: the doubled receive buffer
+    has room for the window, which is limited to the paper's; a send buffer that bounds the flow is
+    requested with half its size.
+    """
     count = flow.instances
+    send, window = (
+        size if isinstance(size := tcp.keys[key], int) else None for key in ("send_buffer", "receive_buffer")
+    )
+    if send is not None and (window is None or send < window):
+        send = max(MIN_BUFFER, send // 2)
     sample = SAMPLE_MS if alone else SAMPLE_MS_BESIDE
     return {
         "bulk": {
             "down": count if flow.direction == "down" else 0,
             "up": count if flow.direction == "up" else 0,
-            "congestion": kernel_name(tcp["variant"]),
-            **_buffers(tcp["send_buffer"], tcp["receive_buffer"]),
+            "congestion": kernel_name(tcp.keys["variant"]),
+            "send_buffer": send,
+            "receive_buffer": window,
+            "receive_window": window,
             "duration_ns": round(seconds * 1e9),
             "sample_ns": sample * 1_000_000,
         }
     }
-
-
-def _buffers(send: int | str, receive: int | str) -> dict[str, int | None]:
-    """Socket options for a paper's buffers, since the kernel doubles a requested size.
-
-    The doubled receive buffer has room for the window, which is limited to the paper's. A send
-    buffer that bounds the flow is requested with half its size.
-    """
-    window = receive if isinstance(receive, int) else None
-    size = send if isinstance(send, int) else None
-    if size is not None and (window is None or size < window):
-        size = max(MIN_BUFFER, size // 2)
-    return {"send_buffer": size, "receive_buffer": window, "receive_window": window}
 
 
 def _sysctls(scenario: Scenario) -> dict[str, int]:
@@ -237,7 +273,7 @@ def _sysctls(scenario: Scenario) -> dict[str, int]:
     return found
 
 
-def _walk(flow: Flow, name: str, hops: tuple[Mapping[str, Any], ...], budget: Budget, seed: int) -> Job:
+def _walk(flow: Flow, name: str, hops: Sequence[HopTable], budget: Budget, seed: int) -> Job:
     """Probes of different sizes over a part of the link, emulated as a link of its own: an emulated
     link's inner hops send no ICMP errors.
     """
@@ -245,6 +281,11 @@ def _walk(flow: Flow, name: str, hops: tuple[Mapping[str, Any], ...], budget: Bu
     sizes = [probe.first] if probe.first == probe.last else [min(max(size, probe.first), probe.last) for size in SIZES]
     rounds = min(probe.rounds, budget.rounds if len(sizes) > 1 else max(budget.rounds, probe.rounds))
     part = tuple(hop for hop in hops if flow.over is None or hop["name"] in flow.over)
-    walk = {"name": name, "from": "server" if flow.direction == "down" else "client", "sizes": sizes, "rounds": rounds}
+    walk: Walk = {
+        "name": name,
+        "from": "server" if flow.direction == "down" else "client",
+        "sizes": sizes,
+        "rounds": rounds,
+    }
     seconds = 4.0 + len(sizes) * rounds
     return Job(part, (), walk, {}, (0.0, seconds), seconds, seed)

@@ -4,18 +4,21 @@ audit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ackclock.format import date_of, significant
 from ackclock.report.page import Cell, Column, Page, Section, Table
+from ackclock.report.run_input import Environment
 
-Document = Mapping[str, Any]
+if TYPE_CHECKING:
+    from ackclock.papers.documents import ClaimDocument, LiveRow, ReproductionDocument, ShownFigure
+
 _TONE = {"holds": "good", "fails": "bad", "calibration": "muted", "not_tested": "muted"}
 _VERDICT_TEXTS = {"holds": "holds", "fails": "fails", "calibration": "calibration", "not_tested": "not tested"}
 
 
-def page(document: Document, environment: Document | None = None) -> Page:
+def page(document: ReproductionDocument, environment: Environment | None = None) -> Page:
     """The page of ``reproduce --live``'s JSON document."""
     totals, claims, live = document["totals"], document["claims"], document["live"]
     seen = [claim for claim in claims if claim["ours"] is not None or claim["verdict"] in ("holds", "fails")]
@@ -60,17 +63,21 @@ def page(document: Document, environment: Document | None = None) -> Page:
     )
 
 
-def _claims(claims: Sequence[Document]) -> Table:
+def setting(claim: ClaimDocument) -> str:
+    """The variant and the parameters of a claim, where it has any."""
+    return "; ".join(part for part in (claim["variant"], claim["parameters"]) if part not in ("", "-"))
+
+
+def _claims(claims: Sequence[ClaimDocument]) -> Table:
     columns = [Column("Claim"), Column("What", room="medium"), Column("Paper"), Column("Live", numeric=True)]
     columns += [Column("Simulated", numeric=True), Column("Tolerance"), Column("Verdicts"), Column("Why", room="wide")]
     rows = []
     for claim in claims:
-        setting = "; ".join(part for part in (claim["variant"], claim["parameters"]) if part not in ("", "-"))
         verdict, other = claim["verdict"], claim["simulated"]["verdict"]
         rows.append(
             [
                 Cell(claim["id"], claim["where"], _TONE[verdict]),
-                Cell(claim["metric"], setting),
+                Cell(claim["metric"], setting(claim)),
                 Cell(claim["paper_value"]),
                 _number(claim["ours"], claim["unit"]),
                 _number(claim["simulated"]["ours"], claim["unit"]),
@@ -82,13 +89,13 @@ def _claims(claims: Sequence[Document]) -> Table:
     return Table(columns, rows)
 
 
-def _number(ours: Document | None, unit: str) -> Cell:
+def _number(ours: ShownFigure | None, unit: str) -> Cell:
     if ours is None or ours["mean"] is None:
         return Cell("-", tone="muted")
     return Cell(f"{significant(ours['mean'], 4)} {unit}".strip())
 
 
-def _untested(claims: Sequence[Document]) -> Table:
+def _untested(claims: Sequence[ClaimDocument]) -> Table:
     why: dict[str, list[str]] = {}
     for claim in claims:
         why.setdefault(claim["why"], []).append(claim["id"])
@@ -98,7 +105,7 @@ def _untested(claims: Sequence[Document]) -> Table:
     )
 
 
-def _audit(runs: Sequence[Document]) -> Table:
+def _audit(runs: Sequence[LiveRow]) -> Table:
     columns = [
         Column("Run", room="wide"),
         *(Column(name, numeric=True) for name in ("s", "p50", "p99", "max", "late", "lost", "load", "steal")),

@@ -4,10 +4,9 @@ claims by the simulator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.errors import InputError, choices, format_value
 from ackclock.notebook import Progress
@@ -19,6 +18,9 @@ from ackclock.papers.live.run import ATTEMPTS
 from ackclock.papers.reproduce import DOCUMENT, EVALUATORS, QUICK_SEEDS, Reproduction, calibrated, reproduce, untested
 from ackclock.storage import atomic_files
 from ackclock.storage.run_folder import Identity, RunFolder
+
+if TYPE_CHECKING:
+    from ackclock.papers.documents import LiveDocument, ReproductionDocument
 
 LIVE = ("wibro", "wimax-bursts", "wimax-measured")
 """Papers whose experiments are measurements of a path, which can be made again over it."""
@@ -33,10 +35,10 @@ class LiveReproduction(Reproduction):
     """
 
     simulated: Reproduction | None = None
-    runs: Mapping[str, Any] | None = None
+    runs: LiveDocument | None = None
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> ReproductionDocument:
         """The document of ``reproduce --live --json``: as without ``--live``, with ``simulated`` in
         each claim, and ``live``.
         """
@@ -45,8 +47,15 @@ class LiveReproduction(Reproduction):
         for claim in document["claims"]:
             if (other := beside.get(claim["id"])) is not None:
                 text = other.as_json()
-                claim["simulated"] = {key: text[key] for key in ("verdict", "ours", "by", "why")}
-        return {**document, "live": dict(self.runs or {})}
+                claim["simulated"] = {
+                    "verdict": text["verdict"],
+                    "ours": text["ours"],
+                    "by": text["by"],
+                    "why": text["why"],
+                }
+        if self.runs:
+            document["live"] = self.runs
+        return document
 
 
 def reproduce_live(

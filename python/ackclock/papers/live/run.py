@@ -9,27 +9,26 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.errors import RunFailed
 from ackclock.input.toml_writer import to_toml
 from ackclock.papers.live.job import Job
+from ackclock.papers.live.summary import Audit, LiveSummary, StoredSummary
 from ackclock.storage import atomic_files
 from ackclock.storage.environment import environment
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from ackclock.documents.emulate import EmulationAudit
+
 ATTEMPTS = 3
 GRACE_S = 60.0
 """For sessions to begin, and for what they found to cross the slowest link."""
-AUDIT = (
-    *("valid", "why", "grade", "bound", "release_error_us", "input_lateness_us", "deadline_misses"),
-    *("unintended_drops", "started", "load", "steal_percent"),
-)
 SUMMARY = "summary.json"
 MAX_OUTPUT = 300
 ENDED_BY_SIGTERM = 128 + signal.SIGTERM
@@ -46,13 +45,12 @@ class LiveRun:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text("utf-8"))
+        self.summary: StoredSummary = json.loads((folder / SUMMARY).read_text("utf-8"))
 
     @property
-    def audit(self) -> dict[str, Any]:
+    def audit(self) -> Audit:
         """What the emulation says of itself."""
-        found: dict[str, Any] = self.summary["audit"]
-        return found
+        return self.summary["audit"]
 
     @property
     def series(self) -> pl.DataFrame:
@@ -81,17 +79,17 @@ def run(store: Path, job: Job, stop: Event) -> LiveRun:
             shutil.rmtree(folder / "emulation", ignore_errors=True)
             audit, missing = _emulated(folder, job, stop), _missing(folder, job)
             if not missing:
-                audit = {**audit, **_held_up(folder, job, audit)}
+                audit = _with_pauses(folder, job, audit)
             if (audit["valid"] and not missing) or attempt == ATTEMPTS:
                 break
         if missing:
             raise RunFailed(f"the ends did not finish within {job.seconds + GRACE_S:.0f} s, in {ATTEMPTS} attempts")
-        _keep(folder, job, {**{key: audit[key] for key in AUDIT}, "attempts": attempt})
+        _keep(folder, job, audit, attempt)
     return LiveRun(final)
 
 
-def _held_up(folder: Path, job: Job, audit: Mapping[str, Any]) -> dict[str, Any]:
-    """The audit of a run whose sender was suspended: the emulator's audit covers the link only."""
+def _with_pauses(folder: Path, job: Job, audit: EmulationAudit) -> EmulationAudit:
+    """The audit, invalid if a sender was suspended: the emulator audits the link only."""
     from ackclock.papers.live.summary import held_up_ms
 
     streams = [
@@ -103,8 +101,9 @@ def _held_up(folder: Path, job: Job, audit: Mapping[str, Any]) -> dict[str, Any]
         (held_up_ms(json.loads(path.read_text("utf-8")), direction) for path, direction in streams), default=0.0
     )
     if worst <= LATE_MS or not audit["valid"]:
-        return {}
-    return {"valid": False, "grade": "invalid", "why": f"the sender's process was suspended for {worst:.0f} ms"}
+        return audit
+    why = f"the sender's process was suspended for {worst:.0f} ms"
+    return {**audit, "valid": False, "grade": "invalid", "why": why}
 
 
 def _missing(folder: Path, job: Job) -> bool:
@@ -115,15 +114,14 @@ def _missing(folder: Path, job: Job) -> bool:
     return not all((folder / name).is_file() for name in names)
 
 
-def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
+def _emulated(folder: Path, job: Job, stop: Event) -> EmulationAudit:
     atomic_files.write_json(folder / "job.json", job.document)
-    link: dict[str, Any] = {
+    link = {
         "title": "one place of a live reproduction",
         "source": "ackclock reproduce --live",
         "hop": list(job.hops),
+        **({"flow": list(job.load)} if job.load else {}),
     }
-    if job.load:
-        link["flow"] = list(job.load)
     (folder / "link.toml").write_text(to_toml(link), "utf-8")
     ends = [sys.executable, "-m", "ackclock.papers.live.ends"]
     end = {verb: [*ends, verb, str(folder.absolute())] for verb in ("server", "client")}
@@ -154,7 +152,7 @@ def _emulated(folder: Path, job: Job, stop: Event) -> dict[str, Any]:
     if status not in (0, ENDED_BY_SIGTERM) or not out:
         statement = error.strip().splitlines() or ["it said nothing"]
         raise RunFailed(f"a live run ended with exit status {status}: {statement[-1][:MAX_OUTPUT]}")
-    document: dict[str, Any] = json.loads(out)
+    document: EmulationAudit = json.loads(out)
     return document
 
 
@@ -177,22 +175,21 @@ def _until_done(argv: Sequence[str], limit_s: float, stop: Event) -> tuple[int, 
             return process.returncode, out, error
 
 
-def _keep(folder: Path, job: Job, audit: Mapping[str, Any]) -> None:
+def _keep(folder: Path, job: Job, audit: EmulationAudit, attempts: int) -> None:
     """Captures and packet fates are large, and read by now: figures, samples and the audit stay."""
     import polars as pl
 
     from ackclock.emulation.run import captures_in
     from ackclock.papers.live import summary
 
+    found: LiveSummary
     if job.walk is not None:
-        found: dict[str, Any] = {
-            "flows": [summary.of_walk(job.walk, pl.read_parquet(folder / "walk.parquet"))],
-            "hops": [],
-        }
+        found = {"flows": [summary.of_walk(job.walk, pl.read_parquet(folder / "walk.parquet"))], "hops": []}
     else:
         found, series = summary.of_strands(job.document, folder, captures_in(folder / "emulation"))
         atomic_files.write_parquet(folder / "series.parquet", series)
     shutil.rmtree(folder / "emulation", ignore_errors=True)
     (folder / "token").unlink(missing_ok=True)
     atomic_files.write_json(folder / "environment.json", environment([job.seed]))
-    atomic_files.write_json(folder / SUMMARY, {**found, "seed": job.seed, "audit": dict(audit)})
+    stored: StoredSummary = {**found, "seed": job.seed, "audit": summary.kept(audit, attempts)}
+    atomic_files.write_json(folder / SUMMARY, stored)

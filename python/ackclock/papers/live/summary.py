@@ -3,46 +3,147 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, NotRequired
 
+from typing_extensions import TypedDict
+
+from ackclock.documents.engine import Bound, ClockEstimate, DirectionReport, ProbeRow, SummaryStats, TestResult
+from ackclock.papers.live.job import JobDocument, Strand, Walk
 from ackclock.statistics.summary_stats import EMPTY_SUMMARY, summary_stats
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ackclock.documents.engine import DirectionReport
+    from ackclock.documents.emulate import EmulationAudit
 
 HEADERS = 28
 MAX_CAPTURED_FLOWS = 1
 """The connection of a strand with one connection: the one with the most data in the capture."""
 
 
-def of_walk(walk: Mapping[str, Any], probes: pl.DataFrame) -> dict[str, Any]:
+class StrandResult(TestResult):
+    """The results of a strand's test, and the clocks of its ends."""
+
+    clock: ClockEstimate | None
+
+
+class GivenBuffers(TypedDict):
+    """The socket buffers that the kernel gave, in bytes."""
+
+    send_buffer: int
+    receive_buffer: int
+
+
+class LiveFlow(TypedDict):
+    """The fields of a simulated flow that a measurement has: of probes, datagrams or a
+    connection.
+    """
+
+    flow: str
+    variant: str
+    probes: NotRequired[list[ProbeRow]]
+    congestion: NotRequired[str]
+    given: NotRequired[GivenBuffers]
+    direction: NotRequired[Literal["down", "up"]]
+    throughput_bps: NotRequired[float]
+    goodput_bps: NotRequired[float]
+    one_way_delay_ms: NotRequired[SummaryStats | None]
+    offset_interval_ms: NotRequired[tuple[float, float] | None]
+    segments_sent: NotRequired[int]
+    held_up_ms: NotRequired[float]
+    retransmitted_segments: NotRequired[int]
+    retransmission_rate: NotRequired[float]
+    window_cuts: NotRequired[int]
+    rtt_ms: NotRequired[SummaryStats | None]
+    timeouts: NotRequired[int | None]
+    fast_retransmits: NotRequired[int | None]
+    failed: NotRequired[str | None]
+
+
+class LiveHop(TypedDict):
+    """What a stream shows of its path."""
+
+    hop: str
+    direction: Literal["down", "up"]
+    drops: int
+
+
+class LiveSummary(TypedDict):
+    """The figures of a run; ``analyses`` are of the captured connections."""
+
+    flows: list[LiveFlow]
+    hops: list[LiveHop]
+    analyses: NotRequired[dict[str, DirectionReport]]
+
+
+class Audit(TypedDict):
+    """What an emulation says of itself, and the number of attempts."""
+
+    valid: bool
+    why: str
+    grade: str
+    bound: Bound
+    release_error_us: SummaryStats
+    input_lateness_us: SummaryStats
+    deadline_misses: int
+    unintended_drops: int
+    started: float
+    load: float
+    steal_percent: float
+    attempts: int
+
+
+class StoredSummary(LiveSummary):
+    """summary.json of a run."""
+
+    seed: int
+    audit: Audit
+
+
+def kept(audit: EmulationAudit, attempts: int) -> Audit:
+    """The part of an emulation's audit that is kept."""
+    return {
+        "valid": audit["valid"],
+        "why": audit["why"],
+        "grade": audit["grade"],
+        "bound": audit["bound"],
+        "release_error_us": audit["release_error_us"],
+        "input_lateness_us": audit["input_lateness_us"],
+        "deadline_misses": audit["deadline_misses"],
+        "unintended_drops": audit["unintended_drops"],
+        "started": audit["started"],
+        "load": audit["load"],
+        "steal_percent": audit["steal_percent"],
+        "attempts": attempts,
+    }
+
+
+def of_walk(walk: Walk, probes: pl.DataFrame) -> LiveFlow:
     """The flow of a walk: round trips of the probes that reached the other end, by size."""
     import polars as pl
 
     sent = probes.filter(pl.col("hop") == probes["hop"].max())
-    rows = []
+    rows: list[ProbeRow] = []
     for size in walk["sizes"]:
         of = sent.filter(pl.col("ip_bytes") == size)
         rtts = of["rtt_ms"].drop_nulls().to_list()
-        stats = summary_stats(rtts) or dict(EMPTY_SUMMARY)
+        stats = summary_stats(rtts) or EMPTY_SUMMARY
         rows.append({"ip_bytes": size, "sent": of.height, "lost": of.height - len(rtts), "rtt_ms": stats})
     return {"flow": walk["name"], "variant": "udp", "probes": rows}
 
 
-def of_strands(job: Mapping[str, Any], folder: Path, captures: Sequence[Path]) -> tuple[dict[str, Any], pl.DataFrame]:
+def of_strands(job: JobDocument, folder: Path, captures: Sequence[Path]) -> tuple[LiveSummary, pl.DataFrame]:
     """The summary of a run of streams and transfers, and its series."""
     import polars as pl
 
-    flows: list[dict[str, Any]] = []
-    hops: list[dict[str, Any]] = []
-    analyses: dict[str, Any] = {}
+    flows: list[LiveFlow] = []
+    hops: list[LiveHop] = []
+    analyses: dict[str, DirectionReport] = {}
     series = []
     for number, strand in enumerate(job["strands"]):
-        found = json.loads((folder / f"strand-{number}.json").read_text("utf-8"))
+        found: StrandResult = json.loads((folder / f"strand-{number}.json").read_text("utf-8"))
         if strand["variant"] == "udp":
             delays = pl.read_parquet(folder / f"strand-{number}-delays.parquet")
             flow, lost = _datagrams(strand, found, delays, job["window_s"])
@@ -58,8 +159,8 @@ def of_strands(job: Mapping[str, Any], folder: Path, captures: Sequence[Path]) -
 
 
 def _datagrams(
-    strand: Mapping[str, Any], found: Mapping[str, Any], delays: pl.DataFrame, window: Sequence[float]
-) -> tuple[dict[str, Any], int]:
+    strand: Strand, found: StrandResult, delays: pl.DataFrame, window: Sequence[float]
+) -> tuple[LiveFlow, int]:
     """A stream's figures over the datagrams sent within the window.
 
     Both ends are processes of one machine, so they share a clock, as with GPS.
@@ -68,6 +169,7 @@ def _datagrams(
 
     direction = strand["direction"]
     train = found["spec"]["datagrams"][direction]
+    assert train is not None
     low, high = window
     seen = delays.filter((pl.col("direction") == direction) & (pl.col("sent_s") >= low) & (pl.col("sent_s") < high))
     came = seen["difference_ms"].drop_nulls().to_list()
@@ -88,29 +190,30 @@ def _datagrams(
     }, lost  # fmt: skip
 
 
-def held_up_ms(found: Mapping[str, Any], direction: str) -> float:
+def held_up_ms(found: TestResult, direction: str) -> float:
     """The excess of the longest gap between two datagrams over the requested gap, at the sender's
     process.
     """
     figures = next(each for each in found["ways"] if each["direction"] == direction)
     gaps = figures["sent_gap_us"]
-    return max(0.0, (gaps["max"] - figures["asked_gap_us"]) / 1e3) if gaps else 0.0
+    return max(0.0, ((gaps["max"] or 0.0) - figures["asked_gap_us"]) / 1e3) if gaps else 0.0
 
 
 def _connections(
-    strand: Mapping[str, Any], found: Mapping[str, Any], series: pl.DataFrame, captures: Sequence[Path]
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    strand: Strand, found: StrandResult, series: pl.DataFrame, captures: Sequence[Path]
+) -> tuple[list[LiveFlow], dict[str, DirectionReport]]:
     import polars as pl
 
     down = strand["direction"] == "down"
     senders, receivers = (
         (found["far_flows"], found["near_flows"]) if down else (found["near_flows"], found["far_flows"])
     )
-    flows, analyses = [], {}
+    flows: list[LiveFlow] = []
+    analyses: dict[str, DirectionReport] = {}
     for name, sender, receiver in zip(strand["names"], senders, receivers, strict=True):
         own = series.filter((pl.col("flow").str.split("-").list.last() == str(sender["flow"])) & pl.col("sends"))
         seconds = receiver["elapsed_ns"] * 1e-9
-        flow = {
+        flow: LiveFlow = {
             "flow": name,
             "variant": strand["variant"],
             "congestion": sender["congestion"],
@@ -127,8 +230,10 @@ def _connections(
             "failed": sender["why_failed"] or receiver["why_failed"],
         }
         if len(strand["names"]) <= MAX_CAPTURED_FLOWS and captures:
-            analyses[name] = _captured(captures, down=down)
-            flow.update(_from_capture(analyses[name]))
+            # The sender's capture has the RTT of each acknowledgement, the kernel a smoothed one.
+            analyses[name] = half = _captured(captures, down=down)
+            flow |= {"rtt_ms": half["rtt_ms"], "timeouts": half["rto_retransmits"]}
+            flow["fast_retransmits"] = half["fast_retransmits"]
         flows.append(flow)
     return flows, analyses
 
@@ -151,16 +256,7 @@ def _captured(captures: Sequence[Path], *, down: bool) -> DirectionReport:
     return max(halves, key=lambda half: half["unique_bytes"])
 
 
-def _from_capture(half: DirectionReport) -> dict[str, Any]:
-    """The sender's capture has the RTT of each acknowledgement, the kernel a smoothed one."""
-    return {
-        "rtt_ms": dict(half["rtt_ms"]),
-        "timeouts": half["rto_retransmits"],
-        "fast_retransmits": half["fast_retransmits"],
-    }
-
-
-def _series(strand: Mapping[str, Any], found: Mapping[str, Any], table: pl.DataFrame) -> pl.DataFrame:
+def _series(strand: Strand, found: StrandResult, table: pl.DataFrame) -> pl.DataFrame:
     """The senders' samples, times from the run's beginning, under the flows' names."""
     import polars as pl
 

@@ -71,7 +71,6 @@ def _untested(done: LiveReproduction) -> list[Table]:
 def _audit(done: LiveReproduction) -> Table:
     from rich.table import Table
 
-    found = done.runs or {}
     table = Table(title="The emulator's audit of each run", title_justify="left", box=None, pad_edge=False)
     for column in (
         "run",
@@ -87,13 +86,13 @@ def _audit(done: LiveReproduction) -> Table:
         "steal",
     ):
         table.add_column(column, justify="left" if column in ("run", "grade", "date") else "right")
-    for run in found.get("runs", ()):
+    for run in done.runs["runs"] if done.runs else ():
         error = run["release_error_us"]
         figures = [f"{error[key]:.0f}" for key in ("p50", "p99", "max")]
         grade = run["grade"] if run["valid"] else f"invalid: {run['why']}"
         counts = [str(run["deadline_misses"]), str(run["unintended_drops"])]
         machine = [date_of(run["started"]), f"{run['load']:.1f}", f"{run['steal_percent']:.1f} %"]
         table.add_row("; ".join(run["places"]), f"{run['seconds']:.0f}", grade, *figures, *counts, *machine)
-    for text in (*found.get("failed", ()), *found.get("notes", ())):
+    for text in (*done.runs["failed"], *done.runs["notes"]) if done.runs else ():
         table.add_row(text)
     return table

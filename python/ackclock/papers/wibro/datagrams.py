@@ -14,6 +14,7 @@ from ackclock.papers.evaluators import (
     statement,
 )
 from ackclock.papers.evidence import Evaluate
+from ackclock.papers.experiments import known
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 
@@ -23,15 +24,15 @@ WIRED_MS = 3.5
 
 def rate_mbps(result: RunResult) -> float:
     """The received rate of a stream of datagrams, headers included, in Mb/s."""
-    return float(flow_of(result)["throughput_bps"]) / 1e6
+    return known(flow_of(result)["throughput_bps"]) / 1e6
 
 
 def _minimum(result: RunResult) -> float:
-    return float(flow_of(result)["one_way_delay_ms"]["min"])
+    return known(flow_of(result)["one_way_delay_ms"]["min"])
 
 
 def _maximum(result: RunResult) -> float:
-    return float(flow_of(result)["one_way_delay_ms"]["max"])
+    return known(flow_of(result)["one_way_delay_ms"]["max"])
 
 
 def buffer_kb(figures: ExperimentData, direction: str) -> Interval:
@@ -147,7 +148,9 @@ HOPS = ("down, wired part", "down, all", "up, air", "up, all")
 def min_rtts(figures: ExperimentData) -> dict[str, float]:
     """The minimum RTT of 15 probes to each hop, in ms (Figure 2)."""
     results = figures.results(point("hops"))
-    return {name: min(flow_of(result, name)["probes"][0]["rtt_ms"]["min"] for result in results) for name in HOPS}
+    return {
+        name: min(known(flow_of(result, name)["probes"][0]["rtt_ms"]["min"]) for result in results) for name in HOPS
+    }
 
 
 def _hops(figures: ExperimentData) -> tuple[bool, str, Interval]:

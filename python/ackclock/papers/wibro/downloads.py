@@ -15,17 +15,19 @@ from ackclock.papers.evaluators import (
     statement,
 )
 from ackclock.papers.evidence import Evaluate
+from ackclock.papers.experiments import known
 from ackclock.papers.wibro.datagrams import rate_mbps
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
+from ackclock.statistics.summary_stats import StatName
 
 BUFFERS = ("17 KB", "32 KB", "64 KB", "128 KB", "256 KB", "512 KB", "1024 KB")
 FULL = 0.95
 
 
-def rtt(which: str, result: RunResult) -> float:
+def rtt(which: StatName, result: RunResult) -> float:
     """A statistic of the download's RTT, in ms."""
-    return float(flow_of(result)["rtt_ms"][which])
+    return known(flow_of(result)["rtt_ms"][which])
 
 
 def evaluators(figures: ExperimentData) -> dict[str, Evaluate]:

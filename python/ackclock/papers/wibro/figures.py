@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from ackclock.papers.evaluators import ExperimentData, ExperimentPoint, flow_of, goodput_mbps, point
-from ackclock.papers.experiments import Measure
-from ackclock.papers.figure_data import PaperFigure, Point, level, traced
+from ackclock.papers.experiments import Measure, known
+from ackclock.papers.figure_data import SHARES, PaperFigure, Point, level, traced
 from ackclock.papers.wibro.datagrams import min_rtts
 from ackclock.papers.wibro.downloads import BUFFERS
 from ackclock.simulation.runner import RunResult
@@ -55,10 +55,7 @@ def _saturated(figures: ExperimentData) -> list[PaperFigure]:
         ]
         waits[direction] = _filling(times, delivered, direction)
         delay = flow_of(result)["one_way_delay_ms"]
-        shares[direction] = [
-            (float(delay[key]), interval([share]))
-            for key, share in (("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("max", 1.0))
-        ]
+        shares[direction] = [(known(delay[key]), interval([share])) for key, share in SHARES]
     return [
         PaperFigure(
             "Figure 3a: throughput of datagrams that fill the link",

@@ -5,9 +5,8 @@ ends.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from ackclock.papers.evaluators import (
     ExperimentData,
@@ -21,7 +20,7 @@ from ackclock.papers.evaluators import (
     statement,
 )
 from ackclock.papers.evidence import Evaluate
-from ackclock.papers.experiments import Experiments
+from ackclock.papers.experiments import Experiments, known
 from ackclock.papers.wimax_bursts.day import FLOW, HOURS, Day
 from ackclock.statistics import Interval, interval
 from ackclock.statistics.summary_stats import stats_of, summary_stats
@@ -196,7 +195,7 @@ def _evening(day: Day) -> dict[str, Evaluate]:
         return 1e3 * day.seconds(18) / float(flow_of(day.run(18), FLOW)["window_cuts"])
 
     return {
-        "P2-028": measured_number(lambda: interval([float(flow_of(day.run(18), FLOW)["goodput_bps"]) / 1e6])),
+        "P2-028": measured_number(lambda: interval([known(flow_of(day.run(18), FLOW)["goodput_bps"]) / 1e6])),
         "P2-029": one_trace(lambda: interval([sent()]), _COUNT),
         "P2-030": one_trace(lambda: interval([sent() / day.seconds(18)]), _COUNT),
         "P2-031": measured_number(lambda: interval([day.loss(18)]), _BIC),
@@ -216,14 +215,8 @@ _CYCLE = (
 )
 
 
-def _lost_at(day: Day) -> list[Mapping[str, Any]]:
-    packets: list[Mapping[str, Any]] = day.seen(18)["lost"]["packets"]
-    return packets
-
-
 def _begins(day: Day) -> tuple[bool, str, Interval]:
-    delay = day.seen(18)["one_way_delay_ms"]
-    ours = delay["p95"]
+    ours = day.delay(18, "p95")
     return (
         abs(ours - 300.0) <= 50.0,
         f"95th percentile of the delays, with a full queue; {day.seen(18)['loss_cause']['evidence']}",
@@ -232,7 +225,7 @@ def _begins(day: Day) -> tuple[bool, str, Interval]:
 
 
 def _momentary(day: Day) -> tuple[bool, str, Interval]:
-    bins = Counter(int(10.0 * float(packet["time_s"])) for packet in _lost_at(day))
+    bins = Counter(int(10.0 * float(packet["time_s"])) for packet in day.seen(18)["lost"]["packets"])
     rate = flow_of(day.run(18), FLOW)["segments_sent"] / (10.0 * day.seconds(18))
     shares = [100.0 * count / rate for count in bins.values()]
     median = float(stats_of(summary_stats(shares), "p50")[0] or 0.0)
@@ -244,7 +237,7 @@ def _momentary(day: Day) -> tuple[bool, str, Interval]:
 
 
 def _correlated(day: Day) -> tuple[bool, str, Interval]:
-    found = float(day.seen(18)["delay_loss_correlation"])
+    found = known(day.seen(18)["delay_loss_correlation"])
     cause = day.seen(18)["loss_cause"]
     return (
         found > 0.0,
@@ -280,7 +273,7 @@ def _others(day: Day) -> dict[str, Evaluate]:
 
 def _up(day: Day) -> tuple[bool, str]:
     result = day.figures.results(point("up", "up"))[0]
-    up = 100.0 * float(day.figures.analysis(result, FLOW, "up")["loss_rate"])
+    up = 100.0 * known(day.figures.analysis(result, FLOW, "up")["loss_rate"])
     why = (
         ": uplink, BIC of Linux 2.6.15 over the modem's queue of two packets (calibrated on "
         "wimax-measured, the same equipment); downlink, BIC of 2.6.8, whose fault causes the loss "
@@ -292,7 +285,8 @@ def _up(day: Day) -> tuple[bool, str]:
 def _radio(day: Day) -> tuple[bool, str]:
     radio = day.figures.analysis(day.figures.results(point("radio", "", "radio"))[0], FLOW)
     evening = day.seen(18)
-    pairs = {"random loss": radio["delay_loss_correlation"], "overflow": evening["delay_loss_correlation"]}
+    seen = {"random loss": radio, "overflow": evening}
+    pairs = {name: known(of["delay_loss_correlation"]) for name, of in seen.items()}
     verdicts = f"{radio['loss_cause']['verdict']} and {evening['loss_cause']['verdict']}"
     holds = abs(pairs["random loss"]) < 0.5 * pairs["overflow"] and radio["loss_cause"]["verdict"] != "congestion"
     return holds, f"correlation with {format_values(pairs)}; the verdicts are {verdicts}"

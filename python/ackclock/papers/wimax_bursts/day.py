@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.papers.evaluators import ExperimentData, flow_of, point
+from ackclock.papers.experiments import known
 from ackclock.simulation.runner import RunResult
+from ackclock.statistics.summary_stats import StatName
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import DirectionReport, OneBurst
 
 HOURS = (18, 20, 22, 0, 2, 4, 6, 8, 10, 12, 14, 16)
 LOADS = ("9 s", "7 s", "11 s", "14 s", "19 s", "18 s", "17 s", "16 s", "13 s", "12 s", "10 s", "8 s")
@@ -25,26 +30,25 @@ class Day:
         """The run of one test."""
         return self.figures.results(point("day", "", "fading", off=LOADS[HOURS.index(hour)]))[0]
 
-    def seen(self, hour: int) -> Mapping[str, Any]:
+    def seen(self, hour: int) -> DirectionReport:
         """The analysis of its captures."""
         return self.figures.analysis(self.run(hour), FLOW)
 
-    def rtt(self, hour: int, which: str) -> float:
+    def rtt(self, hour: int, which: StatName) -> float:
         """RTT at the sender, in ms."""
-        return float(flow_of(self.run(hour), FLOW)["rtt_ms"][which])
+        return known(flow_of(self.run(hour), FLOW)["rtt_ms"][which])
 
-    def delay(self, hour: int, which: str) -> float:
+    def delay(self, hour: int, which: StatName) -> float:
         """One-way delays, in ms."""
-        return float(self.seen(hour)["one_way_delay_ms"][which])
+        return known(self.seen(hour)["one_way_delay_ms"][which])
 
     def loss(self, hour: int) -> float:
         """Share of packets lost, in per cent."""
-        return 100.0 * float(self.seen(hour)["loss_rate"])
+        return 100.0 * known(self.seen(hour)["loss_rate"])
 
-    def bursts(self, hour: int) -> Sequence[Mapping[str, Any]]:
+    def bursts(self, hour: int) -> Sequence[OneBurst]:
         """Bursts: 100 ms bins with more than half of the packets lost."""
-        found: Sequence[Mapping[str, Any]] = self.seen(hour)["loss_bursts"]["bursts"]
-        return found
+        return self.seen(hour)["loss_bursts"]["bursts"]
 
     def joined_s(self, hour: int) -> list[float]:
         """Durations of `bursts` in seconds, first to last lost packet, if a bin in which nothing

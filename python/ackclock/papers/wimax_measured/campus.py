@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.models import padhye_full
 from ackclock.papers.evaluators import (
@@ -20,10 +20,14 @@ from ackclock.papers.evaluators import (
     table_cell,
 )
 from ackclock.papers.evidence import Evaluate
+from ackclock.papers.experiments import known
 from ackclock.papers.wimax_measured.datagrams import goodput
 from ackclock.papers.wimax_measured.transfers import VARIANTS, retransmitted, rtt
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
+
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import SimulatedFlow
 
 OVERLAP = (65.0, 240.0)
 """The time in which both transfers run, without the upload's slow start."""
@@ -59,8 +63,8 @@ def _both(figures: ExperimentData, network: str, flow: str) -> Interval:
     return interval([rate_mbps(r, flow, *OVERLAP) for r in figures.results(_spot(network, "both"))])
 
 
-def _flow(figures: ExperimentData, network: str, flow: str, measure: Any) -> Interval:
-    return interval([float(measure(flow_of(r, flow))) for r in figures.results(_spot(network, "both"))])
+def _flow(figures: ExperimentData, network: str, flow: str, measure: Callable[[SimulatedFlow], float]) -> Interval:
+    return interval([measure(flow_of(r, flow)) for r in figures.results(_spot(network, "both"))])
 
 
 _SHARED = (
@@ -115,12 +119,12 @@ def _table3(figures: ExperimentData) -> dict[str, Evaluate]:
     return found
 
 
-def _rtt_ms(row: Mapping[str, Any]) -> float:
-    return float(row["rtt_ms"]["mean"])
+def _rtt_ms(row: SimulatedFlow) -> float:
+    return known(row["rtt_ms"]["mean"])
 
 
-def _again(row: Mapping[str, Any]) -> float:
-    return 100.0 * float(row["retransmission_rate"])
+def _again(row: SimulatedFlow) -> float:
+    return 100.0 * known(row["retransmission_rate"])
 
 
 def _kept(figures: ExperimentData, network: str) -> tuple[bool, str]:
@@ -211,9 +215,9 @@ def _padhye(figures: ExperimentData) -> tuple[bool, str]:
         flow = flow_of(result)
         events = flow["window_cuts"] / max(1, flow["segments_sent"])
         if events > 0.0:
-            round_trip = flow["rtt_ms"]["mean"] / 1e3
+            round_trip = known(flow["rtt_ms"]["mean"]) / 1e3
             model = padhye_full(events, round_trip, round_trip + 0.2, max_window=65536 / 1448)
-            pairs.append((model * 1448 * 8 / 1e6, flow["goodput_bps"] / 1e6))
+            pairs.append((model * 1448 * 8 / 1e6, known(flow["goodput_bps"]) / 1e6))
     if not pairs:
         return False, "no run lost anything, and the model needs losses"
     ratio = sum(model for model, _ in pairs) / sum(ours for _, ours in pairs)

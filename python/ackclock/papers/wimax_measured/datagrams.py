@@ -14,6 +14,7 @@ from ackclock.papers.evaluators import (
     statement,
 )
 from ackclock.papers.evidence import Evaluate
+from ackclock.papers.experiments import known
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval
 
@@ -25,7 +26,7 @@ CAPACITY = {"down": 1.5, "up": 0.256}
 
 def goodput(result: RunResult) -> float:
     """Received payload, in Mb/s."""
-    return float(flow_of(result)["goodput_bps"]) / 1e6
+    return known(flow_of(result)["goodput_bps"]) / 1e6
 
 
 def loss(result: RunResult) -> float:

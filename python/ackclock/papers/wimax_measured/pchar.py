@@ -16,6 +16,7 @@ from ackclock.papers.evaluators import (
     statement,
 )
 from ackclock.papers.evidence import Evaluate
+from ackclock.papers.experiments import known
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
 from ackclock.statistics.linear_fit import fit_line
@@ -50,7 +51,7 @@ def fitted(result: RunResult, flow: str) -> Fit:
     """The fit of one flow's probes (pchar: minimum RTT of each size = a + b * size)."""
     rows = [row for row in flow_of(result, flow)["probes"] if row["rtt_ms"]["min"] is not None]
     sizes = [float(row["ip_bytes"]) for row in rows]
-    minimum = [float(row["rtt_ms"]["min"]) for row in rows]
+    minimum = [known(row["rtt_ms"]["min"]) for row in rows]
     line = fit_line(sizes, minimum)
     sent = sum(row["sent"] for row in rows)
     return Fit(line.intercept, line.intercept_sd, line.slope, sum(row["lost"] for row in rows) / sent)

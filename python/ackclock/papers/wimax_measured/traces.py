@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ackclock.models import padhye_full, window_over_rtt
 from ackclock.papers.evaluators import ExperimentData, flow_of, goodput_mbps, point
+from ackclock.papers.experiments import known
 from ackclock.papers.figure_data import PaperFigure, Point, level, traced
 from ackclock.papers.wimax_measured.acks import histogram
 from ackclock.papers.wimax_measured.campus import campus_spot, rate_mbps
@@ -126,7 +127,7 @@ def _padhye(figures: ExperimentData) -> dict[str, list[Point]]:
     }
     for result in sorted(figures.results(campus_spot()), key=retransmitted):
         flow, lost = flow_of(result), retransmitted(result)
-        own = float(flow["rtt_ms"]["mean"]) / 1e3
+        own = known(flow["rtt_ms"]["mean"]) / 1e3
         models = [
             padhye_full(lost / 100.0, seconds, seconds + 0.2, max_window=65536 / 1448) * 1448 * 8 / 1e6
             for seconds in (PADHYE_RTT_S, own)

@@ -23,6 +23,7 @@ from ackclock.papers.evaluators import (
 from ackclock.papers.evidence import Evaluate
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval, interval
+from ackclock.statistics.summary_stats import StatName
 
 VARIANTS = {"New Reno": "reno", "CUBIC": "cubic-2.0", "Vegas": "vegas", "Veno": "veno"}
 DOWN = ("8 KB", "16 KB", "32 KB", "64 KB", "auto")
@@ -48,7 +49,7 @@ def retransmitted(result: RunResult) -> float:
     return 100.0 * again / max(1, sent)
 
 
-def rtt(which: str) -> Callable[[RunResult], float]:
+def rtt(which: StatName) -> Callable[[RunResult], float]:
     """A statistic of the RTT at the sender, in ms."""
     return lambda result: float(flow_of(result)["rtt_ms"][which] or 0.0)
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from ackclock.papers.evaluators import ExperimentData, flow_of, format_values, point, statement
 from ackclock.papers.evidence import Evaluate
+from ackclock.papers.experiments import known
 from ackclock.papers.wimax_measured.transfers import (
     PAYLOAD,
     VARIANTS,
@@ -101,11 +102,12 @@ def _settle(figures: ExperimentData) -> tuple[bool, str]:
 def _cable(figures: ExperimentData) -> tuple[bool, str]:
     result = figures.results(point("cable", "down auto", "cable", variant="cubic-2.0"))[0]
     flow = flow_of(result)
+    goodput = known(flow["goodput_bps"])
     text = (
-        f"{flow['goodput_bps'] / 1e6:.2f} of 5 Mb/s, {flow['window_cuts']} cuts, "
-        f"{100.0 * flow['retransmission_rate']:.2f} % retransmitted, {flow['timeouts']} timeouts"
+        f"{goodput / 1e6:.2f} of 5 Mb/s, {flow['window_cuts']} cuts, "
+        f"{100.0 * known(flow['retransmission_rate']):.2f} % retransmitted, {flow['timeouts']} timeouts"
     )
-    return flow["goodput_bps"] >= 0.9 * 5e6 * PAYLOAD and flow["timeouts"] == 0, text
+    return goodput >= 0.9 * 5e6 * PAYLOAD and flow["timeouts"] == 0, text
 
 
 def _steady(figures: ExperimentData) -> tuple[bool, str]:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from ackclock import closed_forms
 from ackclock.papers.evaluators import (
@@ -97,7 +98,7 @@ def starvation(figures: ExperimentData, scheme: str = "New Reno") -> list[Mappin
     ]
 
 
-def _up(result: RunResult, key: str) -> float:
+def _up(result: RunResult, key: Literal["utilization", "drops", "delivered"]) -> float:
     return float(hop_of(result, "air", "up")[key] or 0.0)
 
 

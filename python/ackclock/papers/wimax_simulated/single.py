@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 from ackclock.papers.evaluators import (
     ExperimentData,
@@ -19,6 +18,7 @@ from ackclock.papers.evaluators import (
     statement,
 )
 from ackclock.papers.evidence import Evaluate
+from ackclock.papers.experiments import known
 from ackclock.simulation.runner import RunResult
 from ackclock.statistics import Interval
 
@@ -39,7 +39,7 @@ def scenario2(scheme: str, rate: float) -> ExperimentPoint:
     return point("scenario2", scheme, mean=rate)
 
 
-def gilbert_elliott(rate: float) -> dict[str, Any]:
+def gilbert_elliott(rate: float) -> dict[str, str | float]:
     """The loss of a point: an error rate, with the bad state's duration."""
     return {"kind": "gilbert-elliott", "mean": rate, "bad_sojourn": BAD_STATE}
 
@@ -123,7 +123,7 @@ def _vegas_and_veno(figures: ExperimentData) -> tuple[bool, str]:
 
 def _veno(figures: ExperimentData) -> str:
     rtt = flow_of(figures.results(scenario1("Veno", LOW))[0])["rtt_ms"]
-    base, usual = rtt["min"], rtt["p50"]
+    base, usual = known(rtt["min"]), known(rtt["p50"])
     return (
         f"Veno's minimum RTT is {base:.0f} ms and the usual RTT {usual:.0f} with and without a "
         "queue, because of the grant latency of ACKs: Veno counts 3 segments as queued from a "

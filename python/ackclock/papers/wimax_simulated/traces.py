@@ -8,7 +8,7 @@ from collections import defaultdict
 from statistics import mean
 
 from ackclock.papers.evaluators import ExperimentData, flow_of
-from ackclock.papers.experiments import hop_of
+from ackclock.papers.experiments import hop_of, known
 from ackclock.papers.figure_data import PaperFigure, Point, level, traced
 from ackclock.papers.wimax_simulated.single import FIVE, LOW, scenario1
 from ackclock.simulation.runner import RunResult
@@ -59,12 +59,12 @@ def _veno(figures: ExperimentData) -> PaperFigure:
     queue.
     """
     result = _run(figures, "Veno")
-    base = float(flow_of(result)["rtt_ms"]["min"])
+    base = known(flow_of(result)["rtt_ms"]["min"])
     series = result.series.filter((result.series["time_s"] >= BEGIN_S) & (result.series["time_s"] <= END_S))
     rows = zip(series["cwnd_bytes"].to_list(), series["srtt_ms"].to_list(), strict=True)
     counted = [None if not rtt else cwnd / SEGMENT * (rtt - base) / rtt for cwnd, rtt in rows]
     wait = {
-        direction: float(hop_of(result, "air", direction)["queue_delay_ms"]["mean"]) for direction in ("down", "up")
+        direction: known(hop_of(result, "air", direction)["queue_delay_ms"]["mean"]) for direction in ("down", "up")
     }
     held = float(hop_of(result, "air", "down")["queue_packets_mean"])
     return PaperFigure(
