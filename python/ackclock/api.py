@@ -102,8 +102,8 @@ def simulate(
         raise InputError.problem("captures need a run folder", "pass out=", key="captures")
     if offloads and captures is None:
         raise InputError.problem("offloads are of captures", 'pass captures="pcap"', key="offloads")
-    keys = {"clients": clients, "sample": _time(sample), "measure": measure, "phase_jitter": phase_jitter}
-    scenario = _draft(link, flows, duration, _seeds(seeds, seed), tcp, keys).check()
+    keys = {"clients": clients, "sample": _time(sample), "measure": measure, "phase_jitter": phase_jitter, "tcp": tcp}
+    scenario = _draft(link, flows, duration, _seeds(seeds, seed), **keys).check()
     name = str(link) if isinstance(link, str | Path) else ""
     folder = Path(out) if out is not None else None
     return simulate_scenario(
@@ -158,10 +158,9 @@ def sweep(
     from ackclock.simulation.sweep import sweep_draft
     from ackclock.storage.remote_folder import local
 
-    keys = {"clients": clients, "sample": _time(sample), "measure": measure, "phase_jitter": phase_jitter}
-    if over is not None:
-        keys["sweep"] = {path: list(values) for path, values in over.items()}
-    draft = _draft(link, flows, duration, _seeds(seeds, seed), tcp, keys)
+    keys = {"clients": clients, "sample": _time(sample), "measure": measure, "phase_jitter": phase_jitter, "tcp": tcp}
+    swept = None if over is None else {path: list(values) for path, values in over.items()}
+    draft = _draft(link, flows, duration, _seeds(seeds, seed), **keys, sweep=swept)
     if not draft.document.data.get("sweep"):
         raise InputError("nothing to sweep", 'over={"tcp.variant": ["reno", "cubic"]}, or a [sweep] in the scenario')
     folder = local(out) if out is not None else None
@@ -190,8 +189,7 @@ def _draft(
     flows: Sequence[FlowLike] | None,
     duration: Time | None,
     seeds: int | list[int] | None,
-    tcp: Tcp | Mapping[str, Any] | None,
-    keys: Mapping[str, Any],
+    **keys: object,
 ) -> Draft:
     """The scenario that the arguments describe: a link with flows, or a scenario with some keys
     replaced.
@@ -199,8 +197,8 @@ def _draft(
     from ackclock.congestion_control import with_names
     from ackclock.input.scenario.draft import draft_of, read_draft
 
-    given = {**keys, "flow": flows, "duration": _time(duration), "seeds": seeds, "tcp": tcp}
-    replaced: dict[str, Any] = {key: with_names(plain(value)) for key, value in given.items() if value is not None}
+    given = {**keys, "flow": flows, "duration": _time(duration), "seeds": seeds}
+    replaced = {key: with_names(plain(value)) for key, value in given.items() if value is not None}
     if isinstance(link, Link | Mapping):
         return draft_of({**with_names(plain(link)), **replaced})
     if flows is not None:

@@ -9,10 +9,10 @@ import pytest
 
 import ackclock as library
 from ackclock.advice.tables import lines
-from ackclock.advisor.commands import parse
 from ackclock.errors import InputError
 from ackclock.input.objects import Link
 from tests.support.documents import follows
+from tests.support.recipe_grammar import parse
 
 SMALL: dict[str, Any] = {"cpu_s": 0.5}
 """The fewest seeds: an advice in a second or two."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ackclock.advisor.actions import WHO, candidates
-from ackclock.advisor.commands import Qdisc, RouteMetric, Service, SocketOption, Sysctl, Uci, parse
+from ackclock.advisor.commands import Qdisc, RouteMetric, Service, SocketOption, Sysctl, Uci
 from ackclock.advisor.openwrt import SqmQueue
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 from ackclock.advisor.windows_commands import SetNetsh, WindowsSocketOption
 from ackclock.input.link.catalog import packaged_links
+from tests.support.recipe_grammar import parse, sqm_queue
 
 
 def actions_of(what):
@@ -43,7 +44,7 @@ def test_sqm_lines_shape_to_the_rates_of_the_tc_lines() -> None:
     assert len(shapers) == 6
     for action in shapers:
         (other,) = Recipe.of([action]).alternatives
-        queue = SqmQueue.parsed([parse(command.text()) for command in other.commands])
+        queue = sqm_queue([parse(command.text()) for command in other.commands])
         assert queue == action.sqm
         cake = {
             "up" if step.command.device == "$DEV" else "down": step.command.arguments
@@ -60,10 +61,10 @@ def test_sqm_lines_shape_to_the_rates_of_the_tc_lines() -> None:
 
 def test_sqm_queue_is_refused_when_a_line_is_missing() -> None:
     lines = SqmQueue(5000, 1000).commands()
-    assert SqmQueue.parsed(lines) == SqmQueue(5000, 1000)
+    assert sqm_queue(lines) == SqmQueue(5000, 1000)
     for place in (0, 1, 3, len(lines) - 2, len(lines) - 1):
         with pytest.raises(ValueError, match=r"queue|option"):
-            SqmQueue.parsed([*lines[:place], *lines[place + 1 :]])
+            sqm_queue([*lines[:place], *lines[place + 1 :]])
 
 
 def test_shaper_is_tried_when_the_medium_has_a_subscription_and_not_when_its_rate_varies() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from ackclock.advisor.actions import WHO, Action, candidates
 from ackclock.advisor.commands import AutoUndo, Comment
-from ackclock.advisor.openwrt import SqmQueue
 from ackclock.advisor.race import Entry, Runs, compatible
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
+from tests.support.recipe_grammar import sqm_queue
 
 
 def household(duration: str, dsl: dict[str, Any]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def test_openwrt_lines_shape_the_uplink_when_cake_up_is_advised_with_sqm_down() 
     pair = found(HOUSEHOLD, "cake with its ACK filter at dsl up", "line rate, the downlink")
     assert compatible(*pair)
     (openwrt,) = Recipe.of(pair).alternatives
-    queue = SqmQueue.parsed(openwrt.commands)
+    queue = sqm_queue(openwrt.commands)
     assert (queue.download, queue.upload) == (19_000, 2_000)
     assert "ack-filter" in queue.egress.split()
     assert "ingress" in queue.ingress.split()
@@ -158,7 +158,7 @@ def test_cake_of_a_recipe_counts_cells_when_the_line_has_them() -> None:
             if " cake " in text and text.startswith("tc"):
                 assert " atm overhead 40" in text, text
         for other in recipe.alternatives:
-            assert SqmQueue.parsed(other.commands).atm_overhead == 40
+            assert sqm_queue(other.commands).atm_overhead == 40
             assert 'uci set sqm.ackclock.linklayer="atm"' in texts(other.commands)
 
 

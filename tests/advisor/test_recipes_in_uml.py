@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 
 from ackclock.advisor.actions import WHO, candidates
-from ackclock.advisor.commands import DEVICE, SYSCTLS, AutoUndo
+from ackclock.advisor.commands import DEVICE, AutoUndo
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 from ackclock.export.machine import INGRESS, Machine, Shell
 from ackclock.export.qdisc_syntax import FLAGS, VALUES, Value
 from studies.virtual_kernel import build, uml
 from tests.advisor.test_recipes_on_a_machine import SITUATIONS, devices_of
+from tests.support.recipe_grammar import SYSCTLS
 
 pytestmark = [pytest.mark.realtime, pytest.mark.slow, pytest.mark.finding("A2")]
 LIMIT_S = 420.0

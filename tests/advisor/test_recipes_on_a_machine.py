@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from ackclock.advisor.actions import WHO, Action, Change, candidates
-from ackclock.advisor.commands import SYSCTLS
 from ackclock.advisor.race import compatible
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 from ackclock.export.machine import Machine, Shell
 from ackclock.input.units import rate_bps, size_bytes, time_ps
 from tests.advisor.test_recipes import ADSL, HOUSEHOLD, TWO
+from tests.support.recipe_grammar import SYSCTLS
 
 WINDOWS = {**HOUSEHOLD, "tcp": {"receive_buffer": "64 KiB", "send_buffer": "64 KiB", "variant": "bbr", "pacing": False}}
 MIDDLE: dict[str, Any] = {

@@ -15,7 +15,6 @@ from ackclock.advisor.action import Action as Action
 from ackclock.advisor.action import Change as Change
 from ackclock.advisor.commands import (
     DEVICE,
-    QDISCS,
     SHAPED,
     AcksFirst,
     Ingress,
@@ -55,6 +54,8 @@ across an ocean nor below 2.4 Mb/s. Each has the limits of its qdisc: those of t
 would drop the bursts that an AQM is to pass."""
 ACK_FILTERS = {"cake with its ACK filter": "cake", "cake with its aggressive ACK filter": "cake-aggressive"}
 """CAKE's ACK filters that are tried."""
+CAKE_VALUES = ("bandwidth", "rtt", "overhead", "memlimit")
+"""The keywords of cake with a value (tc-cake(8))."""
 MIN_QUEUE = 3 * 1514
 """Minimum size of a queue that is tried, in bytes."""
 PEP_DELAY_S = 0.02
@@ -79,7 +80,7 @@ def _queues(of: Situation) -> Iterator[Action]:
         for words, aqm in AQMS.items():
             if not side.queue or not _is_queue(side.queue, aqm):
                 yield _queue_action(of, hop, direction, aqm, words)
-        if bdp and direction == of.direction and _is_bottleneck(of, hop, direction):
+        if bdp and direction == of.direction and of.is_bottleneck(hop, direction):
             for share, words in ((1.0, "one BDP"), (0.25, "a quarter of a BDP"), (4.0, "four BDP")):
                 size = max(MIN_QUEUE, ceil(share * bdp))
                 if _size(side.queue) != size:
@@ -89,9 +90,8 @@ def _queues(of: Situation) -> Iterator[Action]:
 
 def _ack_queues(of: Situation) -> Iterator[Action]:
     """ACK policies where ACKs share a queue: a filter, and ACKs before data."""
-    back = "up" if of.direction == "down" else "down"
     for hop, direction, side in _sides(of):
-        if direction != back or not _is_bottleneck(of, hop, direction):
+        if direction != of.opposite or not of.is_bottleneck(hop, direction):
             continue
         who = _owner(of, hop, direction)
         path = f"hop.{hop.name}.queue.{direction}"
@@ -209,7 +209,7 @@ def _cells(of: Situation, direction: str) -> CheckedTable | None:
     """The ATM framing of the bottleneck, whose rate is that of the cells, as is that of cake with
     `atm`: a shaper that counts packets alone lets the modem's queue grow.
     """
-    sides = (getattr(hop, direction) for hop in of.hops if _is_bottleneck(of, hop, direction))
+    sides = (getattr(hop, direction) for hop in of.hops if of.is_bottleneck(hop, direction))
     return _atm(next((side for side in sides if side), None))
 
 
@@ -265,13 +265,11 @@ def _delay_s(hop: Hop) -> float:
 
 def _sides(of: Situation) -> Iterator[tuple[Hop, str, Direction]]:
     """The bottlenecks, and every other hop and direction whose queue delays or drops packets."""
-    for hop in of.hops:
-        for direction in DIRECTIONS:
-            side = getattr(hop, direction)
-            if side is None or not (hop.medium or side.rate is not None):
-                continue
-            if _is_bottleneck(of, hop, direction) or of.has_queue(hop.name, direction):
-                yield hop, direction, side
+    for hop, direction, side in of.sides():
+        if not (hop.medium or side.rate is not None):
+            continue
+        if of.is_bottleneck(hop, direction) or of.has_queue(hop.name, direction):
+            yield hop, direction, side
 
 
 def _is_fixed(of: Situation, direction: str) -> bool:
@@ -290,10 +288,6 @@ def _is_fixed(of: Situation, direction: str) -> bool:
 def _cap(hop: Hop, direction: str) -> int | None:
     """The rate to which a medium limits a station in a direction, in bits/s; None without one."""
     return getattr(getattr(hop.medium, "cap", None), direction, None)
-
-
-def _is_bottleneck(of: Situation, hop: Hop, direction: str) -> bool:
-    return slowest_bps([hop], direction) == slowest_bps(of.hops, direction)
 
 
 def _owner(of: Situation, hop: Hop, direction: str) -> str:
@@ -360,7 +354,7 @@ def _keywords(arguments: Sequence[str]) -> Iterator[str]:
     left = list(arguments)
     while left:
         word = left.pop(0)
-        value = [left.pop(0)] if QDISCS["cake"][word] is not None else []
+        value = [left.pop(0)] if word in CAKE_VALUES else []
         if word not in ("bandwidth", "besteffort", "overhead", "atm"):
             yield from (word, *value)
 

@@ -1,22 +1,16 @@
-"""The commands of an advice, each a typed object with its text and the inverse of its text.
+"""The commands of an advice, each a typed object with its text (sysctl(8), ip-route(8), tc(8) and
+the pages of the qdiscs, modprobe(8), socket(7), tcp(7), OpenWrt's uci; those of Windows are in
+`windows_commands`).
 
-`parse` reads a command back by the grammar of its tool (sysctl(8), ip-route(8), tc(8) and the pages
-of the qdiscs, modprobe(8), socket(7), tcp(7), OpenWrt's uci; those of Windows are in
-`windows_commands`) and refuses what the tool would refuse. What no shell takes, a socket option of
-a program or a key of a device, is a comment of the shell: the lines of an advice can be pasted as
-they are.
+What no shell takes, a socket option of a program or a key of a device, is a comment of the shell:
+the lines of an advice can be pasted as they are.
 """
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from ackclock.advisor import windows_commands
 from ackclock.advisor.windows_commands import WindowsCommand
-from ackclock.input.variant_groups import KERNEL_NAMES
 
 DEVICE = "$DEV"
 """The interface of a host's or router's command, a variable of the shell."""
@@ -27,94 +21,9 @@ SHAPED = "ifb4dev"
 BUILTIN = ("reno", "cubic")
 """Congestion controls that need no module in the usual kernels."""
 
-_IN_PROGRAM = "# in the program: "
-_IN_PROGRAM_OF = "# in the program of "
-_ON_DEVICE = "# on the device: "
-
-_OF_WINDOWS = ("rem ", "reg ", "netsh ", "for /f ")
-
-_INTEGER = re.compile(r"\d+")
-_WORD = re.compile(r"[a-z][a-z0-9_]*")
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_TRIPLE = re.compile(r"\d+ \d+ \d+")
-SYSCTLS: Mapping[str, re.Pattern[str]] = {
-    "net.ipv4.tcp_congestion_control": _WORD,
-    "net.ipv4.tcp_rmem": _TRIPLE,
-    "net.ipv4.tcp_wmem": _TRIPLE,
-    "net.core.rmem_max": _INTEGER,
-    "net.core.wmem_max": _INTEGER,
-    "net.ipv4.tcp_window_scaling": re.compile("[01]"),
-    "net.ipv4.tcp_ecn": re.compile("[012]"),
-}
-"""The sysctls of an advice, and the form of their values (ip-sysctl.rst)."""
-SOCKET_OPTIONS: Mapping[str, re.Pattern[str]] = {
-    "TCP_CONGESTION": _WORD,
-    "SO_SNDBUF": _INTEGER,
-    "SO_RCVBUF": _INTEGER,
-}
-"""The socket options of an advice, and the form of their values."""
-ROUTE_METRICS: Mapping[str, range] = {"initcwnd": range(1, 1000), "quickack": range(2)}
-"""Metrics of a route (ip-route(8)) and their values."""
-
-_RATE = re.compile(r"\d+(?:bit|kbit|mbit|gbit)")
-_TIME = re.compile(r"\d+(?:\.\d+)?(?:us|ms|s)")
-_SHARE = re.compile(r"\d(?:\.\d+)?(?:e-\d+)?")
-_FLAG = None
-QDISCS: Mapping[str, Mapping[str, re.Pattern[str] | None]] = {
-    "pfifo": {"limit": _INTEGER},
-    "pfifo_head_drop": {"limit": _INTEGER},
-    "bfifo": {"limit": _INTEGER},
-    "prio": {"bands": _INTEGER},
-    "fq": {},
-    "fq_codel": {
-        **dict.fromkeys(("limit", "flows", "quantum", "memory_limit"), _INTEGER),
-        **dict.fromkeys(("target", "interval"), _TIME),
-        **dict.fromkeys(("ecn", "noecn"), _FLAG),
-    },
-    "codel": {"limit": _INTEGER, "target": _TIME, "interval": _TIME, "ecn": _FLAG, "noecn": _FLAG},
-    "pie": {
-        **dict.fromkeys(("limit", "alpha", "beta"), _INTEGER),
-        **dict.fromkeys(("target", "tupdate"), _TIME),
-        **dict.fromkeys(("ecn", "noecn"), _FLAG),
-    },
-    "red": {
-        **dict.fromkeys(("limit", "min", "max", "avpkt", "burst"), _INTEGER),
-        "bandwidth": _RATE,
-        "probability": _SHARE,
-        "ecn": _FLAG,
-    },
-    "cake": {
-        "bandwidth": _RATE,
-        "rtt": _TIME,
-        "overhead": _INTEGER,
-        "memlimit": _INTEGER,
-        **dict.fromkeys(
-            (
-                "atm",
-                *("unlimited", "besteffort", "flows", "triple-isolate"),
-                *("ack-filter", "ack-filter-aggressive", "no-ack-filter", "ingress"),
-            ),
-            _FLAG,
-        ),
-    },
-}
-"""The qdiscs of an advice with the keys of each; a key with a pattern has a value."""
-_SWITCH = re.compile("[01]")
-_KEYWORDS = re.compile(r"[a-z][a-z0-9 -]*")
-SQM_OPTIONS: Mapping[str, re.Pattern[str]] = {
-    **dict.fromkeys(("enabled", "qdisc_advanced", "qdisc_really_really_advanced"), _SWITCH),
-    **dict.fromkeys(("download", "upload"), _INTEGER),
-    "interface": re.compile(r"\$DEV|[a-z][a-z0-9.@-]*"),
-    "qdisc": re.compile("cake"),
-    "script": re.compile(r"piece_of_cake\.qos"),
-    "linklayer": re.compile("none|ethernet|atm"),
-    "overhead": _INTEGER,
-    "linklayer_advanced": _SWITCH,
-    "linklayer_adaptation_mechanism": re.compile("cake"),
-    **dict.fromkeys(("iqdisc_opts", "eqdisc_opts"), _KEYWORDS),
-}
-"""Options of a queue in OpenWrt's /etc/config/sqm, and their values; rates are in kbit/s, 0: not
-shaped."""
+IN_PROGRAM = "# in the program: "
+IN_PROGRAM_OF = "# in the program of "
+ON_DEVICE = "# on the device: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +36,6 @@ class Sysctl:
     def text(self) -> str:
         value = f'"{self.value}"' if set(self.value) & {" ", "$"} else self.value
         return f"sysctl -w {self.key}={value}"
-
-    @classmethod
-    def parsed(cls, words: Sequence[str]) -> Sysctl:
-        _expect(len(words) == 3 and words[1] == "-w", words)
-        key, equals, value = words[2].partition("=")
-        _expect(bool(equals) and key in SYSCTLS, words)
-        _expect(value == f"${SaveSysctl(key).variable}" or SYSCTLS[key].fullmatch(value) is not None, words)
-        return cls(key, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +62,6 @@ class Modprobe:
     def text(self) -> str:
         return f"modprobe {self.module}"
 
-    @classmethod
-    def parsed(cls, words: Sequence[str]) -> Modprobe:
-        _expect(len(words) == 2 and words[1].removeprefix("tcp_") in KERNEL_NAMES, words)
-        return cls(words[1])
-
 
 @dataclass(frozen=True, slots=True)
 class SocketOption:
@@ -178,23 +74,8 @@ class SocketOption:
     flow: str = ""
 
     def text(self) -> str:
-        start = f"{_IN_PROGRAM_OF}{self.flow}: " if self.flow else _IN_PROGRAM
+        start = f"{IN_PROGRAM_OF}{self.flow}: " if self.flow else IN_PROGRAM
         return start + (f"no {self.name}" if self.value is None else f"{self.name} = {self.value}")
-
-    @classmethod
-    def of_flow(cls, text: str) -> SocketOption:
-        """The option of a text that begins with the name of a flow."""
-        flow, _, option = text.rpartition(": ")
-        return replace(cls.parsed(option.split()), flow=flow)
-
-    @classmethod
-    def parsed(cls, words: Sequence[str]) -> SocketOption:
-        if words[:1] == ["no"]:
-            _expect(len(words) == 2 and words[1] in SOCKET_OPTIONS, words)
-            return cls(words[1], None)
-        _expect(len(words) == 3 and words[1] == "=" and words[0] in SOCKET_OPTIONS, words)
-        _expect(SOCKET_OPTIONS[words[0]].fullmatch(words[2]) is not None, words)
-        return cls(words[0], words[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +87,6 @@ class RouteMetric:
 
     def text(self) -> str:
         return f"ip route change $(ip route show default) {self.metric} {self.value}"
-
-    @classmethod
-    def parsed(cls, words: Sequence[str]) -> RouteMetric:
-        text = " ".join(words)
-        found = re.fullmatch(r"ip route change \$\(ip route show default\) ([a-z]+) (\d+)", text)
-        _expect(found is not None, words)
-        assert found is not None
-        _expect(found[1] in ROUTE_METRICS and int(found[2]) in ROUTE_METRICS[found[1]], words)
-        return cls(found[1], int(found[2]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,21 +117,6 @@ class Qdisc:
     def text(self) -> str:
         where = ["tc", "qdisc", "replace" if self.kind else "del", "dev", self.device, *self.at]
         return " ".join([*where, *([self.kind] if self.kind else []), *self.arguments])
-
-    @classmethod
-    def parsed(cls, words: Sequence[str]) -> Qdisc:
-        _expect(len(words) >= 6 and words[3] == "dev", words)
-        device, rest = words[4], list(words[5:])
-        at = tuple(rest[: {"root": 3 if rest[1:2] == ["handle"] else 1, "ingress": 1, "handle": 3}.get(rest[0], 0)])
-        _expect(bool(at), words)
-        kind, *arguments = rest[len(at) :] or [""]
-        if at[0] == "handle":
-            _expect((at[1], kind, arguments) == ("ffff:", "", []) and at[2] == "ingress", words)
-        _expect(words[2] == ("replace" if kind or at[0] == "handle" else "del"), words)
-        if kind:
-            _expect(kind in QDISCS, words)
-            _check_arguments(QDISCS[kind], arguments, words)
-        return cls(device, kind, tuple(arguments), at)
 
 
 _AS_ARGUMENTS = (
@@ -324,21 +181,13 @@ class AutoUndo:
     undo: tuple[Command, ...]
 
     def text(self) -> str:
-        lines = _NEXT.join(command.text() for command in self.undo)
-        return f"{_AUTO_UNDO}{lines}) & UNDO=$!"
-
-    @classmethod
-    def parsed(cls, text: str) -> AutoUndo:
-        """The undo of a text; no text of a command in it has a semicolon of its own."""
-        start, end = text.startswith(_AUTO_UNDO), text.endswith(_IN_BACKGROUND)
-        _expect(start and end, text.split())
-        lines = text.removeprefix(_AUTO_UNDO).removesuffix(_IN_BACKGROUND)
-        return cls(tuple(parse(line) for line in lines.split(_NEXT)))
+        lines = NEXT.join(command.text() for command in self.undo)
+        return f"{AUTO_UNDO}{lines}{IN_BACKGROUND}"
 
 
-_NEXT = "; "
-_AUTO_UNDO = f"(trap '' HUP; sleep {UNDO_AFTER_S}; "
-_IN_BACKGROUND = ") & UNDO=$!"
+NEXT = "; "
+AUTO_UNDO = f"(trap '' HUP; sleep {UNDO_AFTER_S}; "
+IN_BACKGROUND = ") & UNDO=$!"
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,14 +273,7 @@ class LinkKey:
     value: str
 
     def text(self) -> str:
-        return f"{_ON_DEVICE}{self.path} = {self.value}"
-
-    @classmethod
-    def parsed(cls, words: Sequence[str]) -> LinkKey:
-        found = re.fullmatch(r"(hop\.[^=]+?) = (.+)", " ".join(words))
-        _expect(found is not None, words)
-        assert found is not None
-        return cls(found[1], found[2])
+        return f"{ON_DEVICE}{self.path} = {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,19 +289,6 @@ class Uci:
     def text(self) -> str:
         return f"uci {self.verb} {self.path}" + (f'="{self.value}"' if self.verb == "set" else "")
 
-    @classmethod
-    def parsed(cls, words: Sequence[str]) -> Uci:
-        _expect(len(words) == 3, words)
-        path, equals, value = words[2].partition("=")
-        parts = path.split(".")
-        _expect(parts[0] == "sqm" and all(_NAME.fullmatch(part) for part in parts), words)
-        if words[1] == "set":
-            pattern = SQM_OPTIONS.get(parts[2]) if len(parts) == 3 else re.compile("queue") if len(parts) == 2 else None
-            _expect(bool(equals) and pattern is not None and pattern.fullmatch(value) is not None, words)
-        else:
-            _expect({"delete": 2, "commit": 1}.get(words[1]) == len(parts) and not equals, words)
-        return cls(words[1], path, value)
-
 
 @dataclass(frozen=True, slots=True)
 class Service:
@@ -469,11 +298,6 @@ class Service:
 
     def text(self) -> str:
         return f"/etc/init.d/{self.name} restart"
-
-    @classmethod
-    def parsed(cls, words: Sequence[str]) -> Service:
-        _expect(list(words) == ["/etc/init.d/sqm", "restart"], words)
-        return cls("sqm")
 
 
 Command = (
@@ -500,95 +324,3 @@ Command = (
     | Service
     | WindowsCommand
 )
-
-
-def parse(text: str) -> Command:
-    """The command of a text; `parse(command.text()) == command`.
-
-    Raises ValueError for text that is none of these commands, or that its tool would refuse.
-
-    >>> parse('sysctl -w net.ipv4.tcp_rmem="4096 131072 25165824"')
-    Sysctl(key='net.ipv4.tcp_rmem', value='4096 131072 25165824')
-    """
-    for start, of_comment in ((_IN_PROGRAM, SocketOption.parsed), (_ON_DEVICE, LinkKey.parsed)):
-        if text.startswith(start):
-            return of_comment(text.removeprefix(start).split())
-    if text.startswith(_IN_PROGRAM_OF):
-        return SocketOption.of_flow(text.removeprefix(_IN_PROGRAM_OF))
-    if text.startswith("# "):
-        return Comment(text.removeprefix("# "))
-    if text.startswith("("):
-        return AutoUndo.parsed(text)
-    if (saved := _saved(text)) is not None:
-        return saved
-    if text.startswith(_OF_WINDOWS):
-        return windows_commands.parse(text)
-    words = text.split() if text.startswith("ip route") else shlex.split(text)
-    for start, read in _READERS.items():
-        if text == start or text.startswith(f"{start} "):
-            return read(words)
-    raise ValueError(f"no command of an advice: {text}")
-
-
-def _saved(text: str) -> Command | None:
-    """A command that saves or restores what was there before; None for another."""
-    device = re.search(r" dev (\$?[A-Za-z][\w.@-]*) ", text)
-    known: list[Command] = [SaveRoute(), RestoreRoute(), CancelUndo(), *map(SaveSysctl, SYSCTLS)]
-    known += [kind(device[1]) for kind in (SaveQdisc, ClearQdisc, RestoreQdisc)] if device else []
-    return next((command for command in known if command.text() == text), None)
-
-
-def _exact(words: Sequence[str]) -> Command:
-    """A command whose text has names of interfaces alone as variables."""
-    text = " ".join(words)
-    names = re.findall(r"\bdev (\S+)", text) or re.findall(r"^ip link (?:add|set|del) (\S+)", text)
-    _expect(bool(names), words)
-    known: list[Command] = [
-        Redirect(names[0], names[-1]),
-        AcksFirst(names[0]),
-        *(Interface(verb, names[0]) for verb in ("add", "up", "del")),
-    ]
-    for command in known:
-        if command.text() == text:
-            return command
-    raise ValueError(f"no command of an advice: {text}")
-
-
-def _qdisc(words: Sequence[str]) -> Command:
-    text = " ".join(words)
-    for remove in (False, True):
-        ingress = Ingress(words[4] if len(words) > 4 else "", remove)
-        if ingress.text() == text:
-            return ingress
-    return Qdisc.parsed(words)
-
-
-_READERS: Mapping[str, Callable[[Sequence[str]], Command]] = {
-    "sysctl": Sysctl.parsed,
-    "modprobe": Modprobe.parsed,
-    "ip route": RouteMetric.parsed,
-    "ip link": _exact,
-    "tc qdisc": _qdisc,
-    "tc filter": _exact,
-    "uci": Uci.parsed,
-    "/etc/init.d/sqm": Service.parsed,
-}
-
-
-def _check_arguments(
-    keys: Mapping[str, re.Pattern[str] | None], arguments: Sequence[str], words: Sequence[str]
-) -> None:
-    """Each argument is a key once, with its value if it has one."""
-    rest = list(arguments)
-    seen: set[str] = set()
-    while rest:
-        key = rest.pop(0)
-        _expect(key in keys and key not in seen, words)
-        seen.add(key)
-        if (pattern := keys[key]) is not None:
-            _expect(bool(rest) and pattern.fullmatch(rest.pop(0)) is not None, words)
-
-
-def _expect(right: bool, words: Sequence[str]) -> None:
-    if not right:
-        raise ValueError(f"no command of an advice: {' '.join(words)}")

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ackclock.advisor.situation import Situation, beside
-from ackclock.comparison.ack_path import slowest_bps
-from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.objects import Flow
 from ackclock.input.units import show_rate, show_time
 
@@ -39,23 +37,12 @@ def conditions(situation: Situation) -> list[Condition]:
     return [*_rates(situation), *_delays(situation), *_buffers(situation), *_losses(situation), *opposite]
 
 
-def _sides(situation: Situation) -> Iterator[tuple[Hop, str, Direction]]:
-    for hop in situation.hops:
-        for direction in DIRECTIONS:
-            if (side := getattr(hop, direction)) is not None:
-                yield hop, direction, side
-
-
-def _is_slowest(situation: Situation, hop: Hop, direction: str) -> bool:
-    return slowest_bps([hop], direction) == slowest_bps(situation.hops, direction)
-
-
 def _rates(situation: Situation) -> Iterator[Condition]:
     for factor, text in ((2.0, "the rate is twice as high"), (0.5, "the rate is half as high")):
         point = {
             f"hop.{hop.name}.rate.{direction}": show_rate(max(1, round(side.rate * factor)))
-            for hop, direction, side in _sides(situation)
-            if isinstance(side.rate, int) and _is_slowest(situation, hop, direction)
+            for hop, direction, side in situation.sides()
+            if isinstance(side.rate, int) and situation.is_bottleneck(hop, direction)
         }
         if point:
             yield Condition(text, point)
@@ -65,7 +52,7 @@ def _delays(situation: Situation) -> Iterator[Condition]:
     for factor, text in ((2.0, "the base delay is twice as long"), (0.5, "the base delay is half as long")):
         point = {
             f"hop.{hop.name}.delay.{direction}": show_time(round(side.delay * factor))
-            for hop, direction, side in _sides(situation)
+            for hop, direction, side in situation.sides()
             if side.delay
         }
         if point:
@@ -76,8 +63,8 @@ def _buffers(situation: Situation) -> Iterator[Condition]:
     data = situation.directions if situation.loads else (situation.direction,)
     for factor, text in ((4.0, "the bottleneck's buffer is four times as large"), (0.25, "it is a quarter as large")):
         point: dict[str, str | float] = {}
-        for hop, direction, side in _sides(situation):
-            if side.queue and direction in data and _is_slowest(situation, hop, direction):
+        for hop, direction, side in situation.sides():
+            if side.queue and direction in data and situation.is_bottleneck(hop, direction):
                 path = f"hop.{hop.name}.queue.{direction}"
                 if side.queue.packets:
                     point[f"{path}.packets"] = max(2, round(side.queue.packets * factor))
@@ -91,7 +78,7 @@ def _losses(situation: Situation) -> Iterator[Condition]:
     for factor, text in ((0.0, "the channel loses nothing"), (10.0, "the channel loses ten times as much")):
         point = {
             f"hop.{hop.name}.loss.{direction}.mean": min(MAX_LOSS, mean * factor)
-            for hop, direction, side in _sides(situation)
+            for hop, direction, side in situation.sides()
             if (mean := getattr(side.loss, "mean", 0.0))
         }
         if point:

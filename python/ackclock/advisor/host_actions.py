@@ -72,13 +72,12 @@ class _Host:
 def _hosts(of: Situation) -> tuple[_Host, _Host]:
     """The sender and the receiver."""
     scenario = of.base
-    flows = [(n, f) for n, f in zip(scenario.flow_names(), scenario.flow, strict=True) if n in of.own]
-    parted = any(table.server or table.client for table in (scenario.tcp, *(flow for _, flow in flows)))
-    first = flows[0][1].sending_end
+    parted = any(table.server or table.client for table in (scenario.tcp, *of.own_flows.values()))
+    first = of.flow.sending_end
     found = []
     for who in ENDS.values():
         tcp = {}
-        for name, flow in flows:
+        for name, flow in of.own_flows.items():
             other = "client" if flow.sending_end == "server" else "server"
             tcp[name] = scenario.tcp_of(flow, flow.sending_end if who == "sender" else other)
         side = first if who == "sender" else "client" if first == "server" else "server"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ackclock.advisor.commands import DEVICE, Command, Comment, Service, Uci
@@ -78,23 +78,3 @@ class SqmQueue:
     def undo() -> tuple[Command, ...]:
         """The lines that remove it."""
         return (Uci("delete", SECTION), Uci("commit", "sqm"), Service("sqm"))
-
-    @classmethod
-    def parsed(cls, commands: Iterable[Command]) -> SqmQueue:
-        """The queue that the lines of `uci` make; `parsed(queue.commands()) == queue`.
-
-        Raises ValueError for commands that make no queue, or do not start it.
-        """
-        *lines, commit, restart = [one for one in commands if isinstance(one, Uci | Service)]
-        if (commit, restart) != (Uci("commit", "sqm"), Service("sqm")) or lines[:1] != [Uci("set", SECTION, "queue")]:
-            raise ValueError("the lines make no queue of sqm")
-        found: dict[str, str] = {}
-        for line in lines[1:]:
-            if not isinstance(line, Uci) or line.verb != "set" or not line.path.startswith(f"{SECTION}."):
-                raise ValueError(f"no option of the queue: {line.text()}")
-            found[line.path.removeprefix(f"{SECTION}.")] = line.value
-        if missing := {"enabled", "interface", "download", "upload", "qdisc", "script"} - found.keys():
-            raise ValueError(f"the queue has no {', '.join(sorted(missing))}")
-        keywords = (found.get("iqdisc_opts", ""), found.get("eqdisc_opts", ""))
-        overhead = int(found["overhead"]) if found.get("linklayer") == "atm" else None
-        return cls(int(found["download"]), int(found["upload"]), *keywords, overhead, found["interface"])

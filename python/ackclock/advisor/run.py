@@ -50,7 +50,6 @@ from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import LinkLike, Situation, situation_of
 from ackclock.errors import InputError, InvalidValue, choices, format_value
 from ackclock.format import count
-from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.scenario.link_draws import draws_path
 from ackclock.linux import require_linux
 from ackclock.notebook import Progress
@@ -214,8 +213,9 @@ def _candidates(situation: Situation, may: Sequence[str]) -> list[Action]:
     """The changes of a situation; of a link those of each direction of the data."""
     if not situation.loads:
         return candidates(situation, may)
-    other = next(direction for direction in DIRECTIONS if direction != situation.direction)
-    every = [one for side in (situation.direction, other) for one in candidates(situation.under(side), may)]
+    every = [
+        one for side in (situation.direction, situation.opposite) for one in candidates(situation.under(side), may)
+    ]
     return list({action.label: action for action in reversed(every)}.values())[::-1]
 
 

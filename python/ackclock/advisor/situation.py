@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -188,20 +188,27 @@ class Situation:
         ends = {end: {**of_all.get(end, {}), **kept.get(end, {})} for end in ("server", "client")}
         return {**of_all, **kept, **{end: keys for end, keys in ends.items() if keys}}
 
+    def sides(self) -> Iterator[tuple[Hop, str, Direction]]:
+        """The hops in each direction that they have."""
+        for hop in self.hops:
+            for direction in DIRECTIONS:
+                if (side := getattr(hop, direction)) is not None:
+                    yield hop, direction, side
+
+    def is_bottleneck(self, hop: Hop, direction: str) -> bool:
+        """Whether no other hop is slower in a direction."""
+        return slowest_bps([hop], direction) == slowest_bps(self.hops, direction)
+
     @property
     def longest_rtt_s(self) -> float:
         """The RTT in s with the longest queue of the path full."""
         delay_s, waits = 0.0, [0.0]
-        for hop in self.hops:
-            for direction in DIRECTIONS:
-                side: Direction | None = getattr(hop, direction)
-                if side is None:
-                    continue
-                delay_s += side.delay / 1e12
-                bps = slowest_bps([hop], direction)
-                if side.queue and bps:
-                    sizes = [side.queue.bytes, MTU * (side.queue.packets or 0)]
-                    waits.append(min((8 * size / bps for size in sizes if size), default=0.0))
+        for hop, direction, side in self.sides():
+            delay_s += side.delay / 1e12
+            bps = slowest_bps([hop], direction)
+            if side.queue and bps:
+                sizes = [side.queue.bytes, MTU * (side.queue.packets or 0)]
+                waits.append(min((8 * size / bps for size in sizes if size), default=0.0))
         return delay_s + max(waits)
 
     def has_queue(self, hop: str, direction: str) -> bool:

@@ -53,6 +53,7 @@ _SCALING = "net.ipv4.tcp_window_scaling"
 
 
 Side = Literal["baseline", "advised"]
+SIDES: tuple[Side, Side] = ("baseline", "advised")
 
 
 class Figures(TypedDict):
@@ -72,20 +73,6 @@ class Emulated(Figures):
     why: str
 
 
-class Predicted(TypedDict):
-    """The simulated figures."""
-
-    goodput_bps: float | None
-    sparse_rtt_p95_ms: float | None
-
-
-class Gains(TypedDict):
-    """The gain of both."""
-
-    measured: float
-    predicted: float
-
-
 class Verification(TypedDict):
     """`verification` of the JSON document. `concluded` is false, with the reason as `text`, where
     the emulation shows nothing: changes that the running kernel does not take here, an emulation
@@ -94,10 +81,10 @@ class Verification(TypedDict):
 
     label: str
     measured: NotRequired[Mapping[Side, Emulated]]
-    predicted: NotRequired[Mapping[Side, Predicted]]
+    predicted: NotRequired[Mapping[Side, Mapping[str, float | None]]]
     concluded: bool
     agrees: NotRequired[bool | None]
-    gain: NotRequired[Gains]
+    gain: NotRequired[Mapping[str, float]]
     text: str
 
 
@@ -115,7 +102,7 @@ def verify(
     if possible is None:
         return {"label": document["advice"][0]["label"], "concluded": False, "text": f"Not verified: {reasons[0]}."}
     row = document["advice"][possible]
-    changes: dict[Side, Actions] = {"baseline": (), "advised": advised[possible]}
+    changes = dict(zip(SIDES, ((), advised[possible]), strict=True))
     measured = {}
     try:
         for number, (name, of) in enumerate(changes.items()):
@@ -141,10 +128,8 @@ def judgement(
     """
     loads = row.get("loads")
     gains = loads[direction]["gain"] if loads else row["gain"]
-    goodputs, delays = row["effect"]["goodput_bps"], row["effect"]["sparse_rtt_p95_ms"]
-    predicted: dict[Side, Predicted] = {
-        "baseline": {"goodput_bps": goodputs["baseline"], "sparse_rtt_p95_ms": delays["baseline"]},
-        "advised": {"goodput_bps": goodputs["advised"], "sparse_rtt_p95_ms": delays["advised"]},
+    predicted = {
+        side: {name: row["effect"][name][side] for name in ("goodput_bps", "sparse_rtt_p95_ms")} for side in SIDES
     }
 
     def inconclusive(why: str) -> Verification:
@@ -159,7 +144,7 @@ def judgement(
 
     if invalid := [name for name, of in measured.items() if not of["valid"]]:
         return inconclusive(f"the emulation of {' and '.join(invalid)} is invalid by its audit")
-    base, origin = (captured_bps, "captured") if captured_bps else (goodputs["baseline"], "simulated")
+    base, origin = (captured_bps, "captured") if captured_bps else (predicted["baseline"]["goodput_bps"], "simulated")
     share = measured["baseline"]["goodput_bps"] / (base or math.nan)
     if not abs(share - 1.0) <= BASELINE_ERROR:
         return inconclusive(f"the emulated baseline has {percent(share)} of the {origin} goodput")

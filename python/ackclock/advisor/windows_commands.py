@@ -8,7 +8,6 @@ over that file (`for /f`, as typed at the prompt, not in a batch file) adds the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -214,33 +213,3 @@ WindowsCommand = (
     | Remark
     | WindowsSocketOption
 )
-_OPTION = re.compile(r"rem in the program(?: of (.+))?: (?:no (SO_(?:SND|RCV)BUF)|(SO_(?:SND|RCV)BUF) = (\d+))")
-_ADD = re.compile(r"reg add (\S+) /v (\w+) /t REG_DWORD /d (\d+) /f")
-_GLOBAL = re.compile(r"netsh interface tcp set global (\w+)=(\w+)")
-
-
-def parse(text: str) -> WindowsCommand:
-    """The command of a text; `parse(command.text()) == command`.
-
-    Raises ValueError for text that is none of these commands, or that Windows would refuse.
-
-    >>> parse("netsh interface tcp set global ecncapability=enabled")
-    SetNetsh(option='ecncapability', value='enabled')
-    """
-    if found := _OPTION.fullmatch(text):
-        return WindowsSocketOption(found[2] or found[3], found[4], found[1] or "")
-    if text.startswith("rem ") and not text.startswith("rem in the program"):
-        return Remark(text.removeprefix("rem "))
-    if (found := _ADD.fullmatch(text)) and (value := REGISTRY.get(found[2])):
-        if value.key == found[1] and int(found[3]) in value.values:
-            return SetRegistry(found[2], int(found[3]))
-    elif (found := _GLOBAL.fullmatch(text)) and (option := NETSH.get(found[1])):
-        if found[2] in option.values:
-            return SetNetsh(found[1], found[2])
-    else:
-        known: list[WindowsCommand] = [SaveNetsh(), *map(RestoreNetsh, NETSH)]
-        known += [kind(value) for kind in (DeleteRegistry, SaveRegistry, RestoreRegistry) for value in REGISTRY]
-        for command in known:
-            if command.text() == text:
-                return command
-    raise ValueError(f"no command of an advice: {text}")

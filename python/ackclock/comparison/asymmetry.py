@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from ackclock import _native
@@ -51,14 +51,7 @@ class Asymmetry:
 
     def as_json(self) -> dict[str, float | str]:
         """The ``asymmetry`` object of ``compare``'s JSON document."""
-        return {
-            "k": self.k,
-            "forward_bps": self.forward_bps,
-            "reverse_bps": self.reverse_bps,
-            "data_bytes": self.data_bytes,
-            "ack_bytes": self.ack_bytes,
-            "implies": implied(self.k),
-        }
+        return {**asdict(self), "implies": implied(self.k)}
 
 
 def implied(k: float) -> str:

@@ -9,9 +9,9 @@ of the path.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ackclock.arguments.compare import Buffer
 from ackclock.comparison.ack_path import (
@@ -106,15 +106,7 @@ class Configuration:
     @property
     def params(self) -> ConfigurationKeys:
         """The configuration in the JSON documents."""
-        return {
-            "variant": self.variant,
-            "send_buffer": self.send_buffer,
-            "receive_buffer": self.receive_buffer,
-            "delayed_ack": self.delayed_ack,
-            "queue": self.queue,
-            "ack_policy": self.ack_policy,
-            "ack_technique": self.ack_technique,
-        }
+        return cast("ConfigurationKeys", asdict(self))
 
     def point(self, path: Bottlenecks | None) -> Point:
         """The configuration as sweep parameters of the scenario; `path` is None where no
