@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ackclock.comparison.configuration import AUTO, Configuration
 from ackclock.comparison.ranking import Ranked
@@ -131,38 +131,29 @@ class Judgement:
     Attributes:
         goal: one of `simulation.goals.GOALS`.
         may_harm: whether the bound of harm was lifted.
-        choices: the shortlisted configurations, best score first; the host's defaults among them.
         recommended: the label of the recommended configuration; None where no compared one is
             within the bound and better than the host's defaults, which are not compared.
         fastest: the label of the one with the highest goodput.
         defaults: the label of the host's defaults.
         seeds, harm_seeds, harm_s: the number of seeds under the loads and beside other flows, and
             the duration of the measurement beside them in s.
+        choices: the shortlisted configurations, best score first; the host's defaults among them.
     """
 
     goal: str
     may_harm: bool
-    choices: tuple[ScoredChoice, ...]
     recommended: str | None
     fastest: str
     defaults: str
     seeds: int
     harm_seeds: int
     harm_s: float
+    choices: tuple[ScoredChoice, ...]
 
     def as_json(self) -> JudgementDocument:
         """The object `judgement` of ``compare``'s JSON document."""
-        return {
-            "goal": self.goal,
-            "may_harm": self.may_harm,
-            "recommended": self.recommended,
-            "fastest": self.fastest,
-            "defaults": self.defaults,
-            "seeds": self.seeds,
-            "harm_seeds": self.harm_seeds,
-            "harm_s": self.harm_s,
-            "choices": [choice.as_json() for choice in self.choices],
-        }
+        own = {**vars(self), "choices": [choice.as_json() for choice in self.choices]}
+        return cast("JudgementDocument", own)
 
 
 @dataclass

@@ -154,13 +154,13 @@ class JudgementRuns:
         judgement = Judgement(
             goal,
             may_harm,
-            tuple(choices),
             recommended,
             fastest,
             defaults,
             min(LOAD_SEEDS, len(self.seeds)),
             self.bound.seed_count,
             self.bound.measured_s,
+            tuple(choices),
         )
         tested = [label for label in tried if label in judge.harm or label == defaults]
         asked = under_loads[defaults].get(self.direction) or next(iter(under_loads[defaults].values()))

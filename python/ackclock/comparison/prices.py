@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, cast
 
 from ackclock.format import milliseconds, percent, rate, three
 from ackclock.simulation.harm import DEFAULTS, EQUAL_SHARE, TRANSFER, TRANSFER_BYTES, completion_s, of_harm
@@ -156,14 +156,7 @@ class Price:
 
     def as_json(self) -> PriceDocument:
         """An entry of ``named`` in ``compare``'s JSON document."""
-        return {
-            "metric": self.metric,
-            "value": self.value,
-            "best": self.best,
-            "than": self.than,
-            "certain": self.certain,
-            "text": self.text,
-        }
+        return cast("PriceDocument", asdict(self))
 
 
 @dataclass(frozen=True)

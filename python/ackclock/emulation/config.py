@@ -72,24 +72,12 @@ class EmulationConfig:
             raise InputError.problem(
                 f"emulations are nested {self.depth} deep already", f"leave one: the maximum depth is {MAX_DEPTH}"
             )
-        return json.dumps(
-            {
-                "command": list(self.command),
-                "server": list(self.server),
-                "server_ready": {"port": self.server_ready}
-                if isinstance(self.server_ready, int)
-                else self.server_ready,
-                "seconds": self.seconds,
-                "quiet_stdout": self.quiet_stdout,
-                "deadline_us": self.deadline_us,
-                "log": None if self.log is None else str(self.log.absolute()),
-                "sample_ps": SAMPLE_PS,
-                "pair": self.pair,
-                "internet": self.internet,
-                "names": list(self.names),
-                "depth": self.depth,
-            }
-        )
+        ready, log = self.server_ready, self.log
+        own = {
+            "server_ready": {"port": ready} if isinstance(ready, int) else ready,
+            "log": None if log is None else str(log.absolute()),
+        }
+        return json.dumps({**vars(self), **own, "sample_ps": SAMPLE_PS})
 
 
 def emulation_scenario(name: str, clients: int = 1) -> Scenario:

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any
 
 from ackclock.format import setting_text
 from ackclock.report.page import Path, PathStep
 from ackclock.report.run_input import HopTable
 
-_KEYS: Final = (
-    "pep",
-    "medium",
-    "rate",
-    "framing",
-    "queue",
-    "loss",
-    "delay",
-    "jitter",
-    "outage",
-    "duplicate",
-    "reorder",
-    "handover",
-)
+_KEYS = [key for key in HopTable.__annotations__ if key not in ("name", "only", "per_client")]
+"""The elements of a hop, in the order in which they are shown."""
 _ARROW = {"down": "↓", "up": "↑"}
 
 
@@ -41,7 +29,7 @@ def _lines(hop: HopTable) -> list[str]:
     for key in _KEYS:
         if key not in hop:
             continue
-        value = hop[key]
+        value = hop.get(key)
         if isinstance(value, Mapping) and value and set(value) <= {"down", "up"}:
             lines += [f"{_ARROW[direction]} {_describe(key, inner)}" for direction, inner in value.items()]
         else:

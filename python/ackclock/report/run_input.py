@@ -66,31 +66,15 @@ class ScenarioTables(TypedDict, total=False):
     flow: list[FlowTable]
 
 
-class HostMachine(TypedDict, total=False):
-    """The machine of a run."""
-
-    system: str
-    release: str
-    machine: str
-    python: str
-
-
-class RunState(TypedDict):
-    """The command of a run, and how far it is."""
-
-    kind: str
-    state: str
-
-
 class Environment(TypedDict, total=False):
     """environment.json: versions, seeds, and the machine."""
 
     ackclock: str
     engine: str
     seeds: list[int]
-    host: HostMachine
-    packages: dict[str, str]
-    run: RunState
+    host: Mapping[str, str | int]
+    packages: Mapping[str, str]
+    run: Mapping[str, str]
 
 
 @dataclass(frozen=True)
