@@ -11,18 +11,22 @@ import time
 from pathlib import Path
 from threading import Event, Timer
 
+import polars as pl
 import pytest
 
 from ackclock.errors import InputError, RunFailed
+from ackclock.papers.claims import claims_of
 from ackclock.papers.evaluators import ExperimentData, point
-from ackclock.papers.evidence import Unobservable
-from ackclock.papers.experiments import experiments_file, settings_of
+from ackclock.papers.evidence import Evidence, Unobservable
+from ackclock.papers.experiments import experiments_file, known, settings_of
 from ackclock.papers.live import job as live_job
 from ackclock.papers.live import run as live_run
 from ackclock.papers.live.experiments import LiveExperiments
-from ackclock.papers.live.job import Budget, jobs_of
-from ackclock.papers.live.reproduction import reproduce_live
+from ackclock.papers.live.job import Budget, Walk, jobs_of
+from ackclock.papers.live.reproduction import _live, reproduce_live
+from ackclock.papers.live.summary import of_walk
 from ackclock.papers.wibro.datagrams import rate_mbps
+from ackclock.statistics import interval
 from tests.support.namespaces import namespaces
 
 
@@ -81,6 +85,22 @@ def test_probes_of_a_partial_path_have_that_part_as_link():
         ["wired", "air"],
     ]
     assert [job.walk["from"] for job in jobs if job.walk] == ["server", "server", "client", "client"]
+
+
+def test_walk_has_a_row_of_empty_figures_when_no_probe_of_a_size_is_answered():
+    walk: Walk = {"name": "wired", "from": "server", "sizes": [60, 1500], "rounds": 2}
+    answered = {"hop": 2, "ip_bytes": 60, "rtt_ms": 10.0}
+    probes = pl.DataFrame([answered, {**answered, "rtt_ms": 14.0}, {"hop": 2, "ip_bytes": 1500, "rtt_ms": None}])
+    small, large = of_walk(walk, probes)["probes"]
+    assert (small["sent"], small["lost"], small["rtt_ms"]["mean"]) == (2, 0, 12.0)
+    assert (large["sent"], large["lost"], large["rtt_ms"]["mean"]) == (1, 1, None)
+
+
+def test_claim_is_not_observable_when_a_live_run_lacks_its_figure():
+    evaluate = _live(lambda _: Evidence(interval([known(None)]), ""), [])
+    assert evaluate
+    with pytest.raises(Unobservable, match="did not give"):
+        evaluate(claims_of("wibro")[0])
 
 
 def test_live_reproduction_refuses_papers_without_a_path(tmp_path):

@@ -30,3 +30,17 @@ def test_specification_is_valid_vega_lite(spec: vega.Specification) -> None:
 
     chart = altair.LayerChart if "layer" in spec.tree else altair.Chart
     chart.from_dict(dict(spec.tree), validate=True)
+
+
+def test_rows_leave_out_the_names_at_the_ends_when_lines_have_some() -> None:
+    rows = list(vega.time_chart(_panel("")).rows())
+    assert [(row["line"], row["time_s"], row["value"]) for row in rows[:2]] == [
+        ("cubic", "0", "1"),
+        ("cubic", "1", "2"),
+    ]
+    assert len(rows) == 4
+
+
+def test_rows_of_a_named_data_set_are_found_once_when_layers_share_it() -> None:
+    bars: list[vega.Bar] = [{"label": "cubic", "mean": 5.0, "lo": 4.0, "hi": 6.0}]
+    assert list(vega.bars(bars, "Goodput (Mb/s)").rows()) == bars
