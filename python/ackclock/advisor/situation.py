@@ -108,9 +108,9 @@ class Situation:
         return self.base.hop
 
     @property
-    def direction(self) -> str:
+    def direction(self) -> Literal["down", "up"]:
         """The direction of the data of the first own flow."""
-        return str(self.flow.direction)
+        return "down" if self.flow.direction == "down" else "up"
 
     @property
     def opposite(self) -> Literal["down", "up"]:
@@ -140,8 +140,8 @@ class Situation:
         flows are the own one's.
         """
         own, *others = self.draft.document.data["flow"]
-        opposite = self.opposite
-        names = {self.direction: FLOW, opposite: f"{FLOW}_{opposite}"}
+        opposite: str = self.opposite
+        names = {str(self.direction): FLOW, opposite: f"{FLOW}_{opposite}"}
         keys = {key: value for key, value in own.items() if key not in ("name", "direction", "workload")}
         flows = LOADS[load].tables(names, **keys)
         for flow in others:
@@ -230,7 +230,7 @@ class Situation:
         themselves.
         """
         draft = self._with_hops(actions)
-        keys: dict[str, object] = {**point} if point else {}
+        keys = {**(point or {})}
         for action in actions:
             for change in action.changes:
                 if change.path.startswith("tcp."):
@@ -288,10 +288,9 @@ class Situation:
         return replace(self, queued=frozenset(found))
 
 
-def beside(name: str, direction: str) -> Flow:
+def beside(name: str, direction: Literal["down", "up"]) -> Flow:
     """A cubic flow that is run beside those of a situation."""
-    way = cast('Literal["down", "up"]', direction)
-    return Flow(name=f"{BESIDE}{name}", direction=way, tcp=WrittenTcp(variant="cubic"), workload=Bulk())
+    return Flow(name=f"{BESIDE}{name}", direction=direction, tcp=WrittenTcp(variant="cubic"), workload=Bulk())
 
 
 def _with_flows(draft: Draft, tables: Sequence[object]) -> Draft:
@@ -520,8 +519,8 @@ def _of_link(
     """Bulk transfers over a link, for so long that slow start has little weight. `link` is its name
     or its file, or the link itself.
     """
-    way = cast('Literal["down", "up"]', direction)
-    flow = Flow(name=FLOW, direction=way, count=flows if flows > 1 else None, workload=Bulk())
+    asked = cast('Literal["down", "up"]', direction)
+    flow = Flow(name=FLOW, direction=asked, count=flows if flows > 1 else None, workload=Bulk())
     draft = draft_of({"link": link} if isinstance(link, str) else plain(link))
     draft = draft.replaced({"duration": "1 s", "flow": [plain(flow)]})
     rtt_s = sum(side.delay for hop in draft.check().hop for side in (hop.down, hop.up) if side) / 1e12

@@ -7,16 +7,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from ackclock import _native
 from ackclock.closed_forms import normalized_bandwidth_ratio
 from ackclock.simulation.plan import Plan
 
 if TYPE_CHECKING:
+    from ackclock.documents.parts import Direction
     from ackclock.report.run_input import HopTable
-
-Way = Literal["down", "up"]
 
 
 class _Tcp(TypedDict):
@@ -31,7 +30,7 @@ class _Tcp(TypedDict):
 class _Flow(TypedDict):
     """A planned flow: its hops by their numbers."""
 
-    direction: Way
+    direction: Direction
     hops: Sequence[int]
     tcp: _Tcp | None
 
@@ -130,7 +129,7 @@ def _is_recorded(rate: object) -> bool:
 def _first_tcp(plan: Plan) -> _Flow | None:
     """The first TCP flow, or the last part of the first one that proxies split."""
     near = {"down": "near", "up": "far"}
-    feeding = {(proxy[near[way]], way) for proxy in plan.document.get("proxies", ()) for way in near}
+    feeding = {(proxy[end], direction) for proxy in plan.document.get("proxies", ()) for direction, end in near.items()}
     numbered = enumerate(plan.document["flows"])
     return next((flow for number, flow in numbered if flow["tcp"] and (number, flow["direction"]) not in feeding), None)
 
@@ -139,7 +138,7 @@ def _few(ratio: float) -> str:
     return f"{ratio:.0f}" if ratio >= 9.5 else f"{ratio:.2g}"
 
 
-def _slowest(plan: Plan, flow: _Flow, direction: Way, size: int) -> tuple[float, int] | None:
+def _slowest(plan: Plan, flow: _Flow, direction: Direction, size: int) -> tuple[float, int] | None:
     """Rate and size on the wire at the flow's hop with the longest transmission time of a packet of
     ``size`` bytes.
     """

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from ackclock.comparison.asymmetry import Asymmetry
 from ackclock.comparison.configuration import Configuration
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ackclock.plot.figure import Plot
     from ackclock.plot.time_series import Panel
     from ackclock.report.page import Page
+    from ackclock.report.run_input import ScenarioTables
 
 MAX_SHOWN = 5
 """Maximum number of runs in a time-series chart."""
@@ -85,7 +86,7 @@ class Comparison(Result):
 
     link: str
     title: str
-    scenario: Mapping[str, Any]
+    scenario: ScenarioTables
     rank_by: str
     ranking: Sequence[Ranked]
     data: Dataset
@@ -154,7 +155,7 @@ class Comparison(Result):
     @property
     def document(self) -> ComparisonDocument:
         """The document of ``compare --json``."""
-        document: dict[str, object] = {
+        document = {
             "link": self.link,
             "title": self.title,
             "scenario": dict(self.scenario),
@@ -252,7 +253,7 @@ class Comparison(Result):
         from ackclock.comparison.report_page import page
         from ackclock.report.run_input import RunInput
 
-        return page(self.document, self.panels(), RunInput.of(self.scenario))
+        return page(self.document, self.panels(), RunInput(self.scenario))
 
     def _title(self) -> str:
         seeds = len(next(iter(self.results.values())))

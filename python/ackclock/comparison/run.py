@@ -44,6 +44,7 @@ from ackclock.storage.run_folder import Identity, opened
 
 if TYPE_CHECKING:
     from ackclock.documents.simulate import ExplainedRun
+    from ackclock.report.run_input import ScenarioTables
 
 FLOW, OPPOSITE = "flow", "opposite"
 """Base names of the compared flows, and of those in the opposite direction."""
@@ -136,7 +137,7 @@ def compare(arguments: CompareArguments) -> Comparison:
         comparison = Comparison(
             link=str(arguments.link) if isinstance(arguments.link, str | Path) else "inline",
             title=base.title,
-            scenario=resolved(base, lambda path: path.name),
+            scenario=cast("ScenarioTables", resolved(base, lambda path: path.name)),
             rank_by=arguments.rank_by,
             goal=arguments.goal,
             ranking=ranked,
