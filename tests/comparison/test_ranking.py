@@ -404,12 +404,14 @@ def test_k_is_absent_without_rates() -> None:
 
 
 def test_equal_configurations_are_named_by_their_difference() -> None:
-    twins = ["reno, 64 KiB, delayed ACK", "reno, auto buffers, delayed ACK"]
+    twins = dict.fromkeys(
+        ["reno, 64 KiB, delayed ACK", "reno, auto buffers, delayed ACK"], "cubic, 64 KiB, delayed ACK"
+    )
     assert (
         equal_configurations("cubic, 64 KiB, delayed ACK", twins)
         == " The same in every figure: reno; reno, auto buffers, delayed ACK."
     )
-    assert equal_configurations("cubic, 64 KiB, delayed ACK", []) == ""
+    assert equal_configurations("reno, 64 KiB, delayed ACK", twins) == ""
 
 
 def test_opposite_flows_are_not_ranked_and_reported() -> None:

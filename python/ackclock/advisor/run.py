@@ -579,28 +579,28 @@ def _rest(
     for label, one in changes.items():
         if label in places:
             continue
-        harms = harmful.get(label, ())
-        row: NoGain = {
-            "label": label,
-            "change": _changes(one),
-            "who": ",".join(who_of(one)),
-            "gain": None,
-            "lo": None,
-            "hi": None,
-            "n": 0,
-            "why": "",
-            "harm": [harm.as_json() for harm in harms],
-            "supported": label not in unsupported,
-        }
-        if label in gains:
-            gain = gains[label]
-            row |= {"gain": gain.value, "lo": gain.lo, "hi": gain.hi, "n": gain.n, "why": refused[label]}
+        harms, found = harmful.get(label, ()), gains.get(label)
+        if found:
+            gain, seeds, why = found.value, found.n, refused[label]
         else:
             of_seed, base = raced.metrics[label], raced.metrics[LEFT]
-            left = raced.left.get(label, Left(len(of_seed), len(gains)))
+            gain, seeds = mean_gain(of_seed, base, asked.score), len(of_seed)
+            left = raced.left.get(label, Left(seeds, len(gains)))
             why = _harm_text(harms) if harms else _left_text(left, ratio(pairs_of(of_seed, base, asked.score)))
-            row |= {"gain": mean_gain(of_seed, base, asked.score), "n": len(of_seed), "why": why}
-        rows.append(row)
+        rows.append(
+            {
+                "label": label,
+                "change": _changes(one),
+                "who": ",".join(who_of(one)),
+                "gain": gain,
+                "lo": found.lo if found else None,
+                "hi": found.hi if found else None,
+                "n": seeds,
+                "why": why,
+                "harm": [harm.as_json() for harm in harms],
+                "supported": label not in unsupported,
+            }
+        )
     return sorted(rows, key=lambda row: -float(row["gain"] or 0.0))
 
 

@@ -65,10 +65,12 @@ class Ranked:
         }
 
 
-def equal_configurations(label: str, twins: Sequence[str]) -> str:
+def equal_configurations(label: str, same_as: Mapping[str, str | None]) -> str:
     """A sentence that names the configurations with the same figures as ``label``; empty without
-    any. Those that differ in the variant only are named by it.
+    any. Those that differ in the variant only are named by it. ``same_as`` has the `same_as` of
+    each label.
     """
+    twins = [twin for twin, of in same_as.items() if of == label]
     if not twins:
         return ""
     rest = label.partition(", ")[2]

@@ -228,10 +228,7 @@ def _ranking(document: Comparison, metrics: Mapping[str, Metrics], several: bool
         Column("Why", room="medium" if beside else "wide"),
     ]
     rows, emphasis = [], []
-    twins: dict[str, list[str]] = {}
-    for ranked in document["ranking"]:
-        if ranked["same_as"]:
-            twins.setdefault(ranked["same_as"], []).append(ranked["label"])
+    same_as = {ranked["label"]: ranked["same_as"] for ranked in document["ranking"]}
     for ranked in document["ranking"]:
         if ranked["same_as"]:
             continue
@@ -245,7 +242,7 @@ def _ranking(document: Comparison, metrics: Mapping[str, Metrics], several: bool
                 metric_cell(of.get("retransmission_rate"), 100.0),
                 *([metric_cell(of.get("jain"))] if several else []),
                 *([metric_cell(of.get("opposite_goodput_bps"), 1e-6)] if beside else []),
-                Cell((ranked["why"] or "") + equal_configurations(ranked["label"], twins.get(ranked["label"], []))),
+                Cell((ranked["why"] or "") + equal_configurations(ranked["label"], same_as)),
             ]
         )
         emphasis.append("best" if ranked["rank"] == 1 else "")

@@ -40,11 +40,7 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
     from ackclock.comparison.ranking import equal_configurations
     from ackclock.terminal import TextBelow
 
-    twins: dict[str, list[str]] = {}
-    for ranked in comparison.ranking:
-        if ranked.same_as:
-            twins.setdefault(ranked.same_as, []).append(ranked.configuration.label)
-
+    same_as = {ranked.configuration.label: ranked.same_as for ranked in comparison.ranking}
     first = comparison.best.metrics
     factor, unit = _goodput_unit(first)
     path = _varied(comparison)
@@ -100,7 +96,7 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
             _mean(metrics.get("retransmission_rate"), 100.0, 2),
             *([_mean(metrics.get("jain"), 1.0, 3)] if "jain" in first else []),
             *([_mean(metrics.get("opposite_goodput_bps"), 1.0 / factor, 3)] if "opposite_goodput_bps" in first else []),
-            ranked.why + equal_configurations(choice.label, twins.get(choice.label, [])),
+            ranked.why + equal_configurations(choice.label, same_as),
         )
     return table
 

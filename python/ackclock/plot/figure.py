@@ -8,7 +8,7 @@ import csv
 import io
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,10 @@ class Plot:
     Needs the extra `plot` (altair and vl-convert); nothing is fetched.
     """
 
-    def __init__(self, charts: Sequence[Panel | vega.Specification], title: str = "", conditions: str = "") -> None:
-        """Take panels over time, or specifications, in the order in which they are drawn.
+    def __init__(
+        self, charts: Sequence[Panel | vega.Specification | Mapping[str, Any]], title: str = "", conditions: str = ""
+    ) -> None:
+        """Take panels over time, or Vega-Lite specifications, in the order in which they are drawn.
         ``conditions`` stand below the title, smaller.
 
         Raises:
@@ -39,7 +41,8 @@ class Plot:
             raise ValueError("nothing to draw: the run recorded no series (sample = 0 s)")
         self.title = title
         self.conditions = conditions
-        self._charts = [vega.time_chart(chart) if isinstance(chart, Panel) else chart for chart in charts]
+        drawn = (vega.time_chart(chart) if isinstance(chart, Panel) else chart for chart in charts)
+        self._charts = [one if isinstance(one, vega.Specification) else vega.Specification(one) for one in drawn]
 
     @property
     def spec(self) -> dict[str, Any]:
