@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import ackclock
+from ackclock.documents.fit import FittedParameter
 from ackclock.input.toml_writer import to_toml
 from ackclock.storage.run_kind import MEASURE
 from studies.fit.links import TrueLink, links
@@ -43,7 +44,7 @@ class MeasuredFit:
     kind: str
     seconds: float
     failed: str = ""
-    parameters: list[dict[str, Any]] = field(default_factory=list)
+    parameters: list[FittedParameter] = field(default_factory=list)
     truth: dict[str, float] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
 

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any
 
 import ackclock
+from ackclock.documents.fit import FittedParameter
 from ackclock.fitting.prediction import Ends, naive_link
 from studies.fit.links import TrueLink
 
@@ -49,7 +50,7 @@ class FittedLink:
     """A link with its fit and the predictions."""
 
     link: TrueLink
-    parameters: Sequence[dict[str, Any]]
+    parameters: Sequence[FittedParameter]
     """`parameters` of the fit's document."""
     fit_s: float = 0.0
     """Time of the fit to both ends."""
@@ -59,7 +60,7 @@ class FittedLink:
     one_end: Sequence[Cell] = field(default=())
     """Predictions of a fit to the capture of the server's end alone; none for most links."""
 
-    def rows(self) -> dict[str, dict[str, Any]]:
+    def rows(self) -> dict[str, FittedParameter]:
         """The fit's parameters by path after ``hop.access.``."""
         return {row["path"].removeprefix("hop.access."): row for row in self.parameters}
 
@@ -78,7 +79,7 @@ class FittedLink:
         cells = {name: [Cell(**cell) for cell in kept[name]] for name in ("cells", "one_end")}
         return FittedLink(links[kept["number"]], kept["parameters"], kept["fit_s"], kept["seconds"], **cells)
 
-    def coverage(self) -> list[tuple[str, dict[str, Any] | None, float, bool]]:
+    def coverage(self) -> list[tuple[str, FittedParameter | None, float, bool]]:
         """For each true parameter: path, the fit's row (None without one), the truth, and whether
         an identified interval contains it.
         """
@@ -105,7 +106,7 @@ def fitted(link: TrueLink, folder: Path, *, predict: bool = True) -> FittedLink:
         return FittedLink(link, parameters, fit_s, time.monotonic() - started)
     seen = Ends(str(captures[0]), str(captures[1])).transfers()
     assert seen is not None
-    naive = naive_link(seen.observed.goodput_bps, seen.min_rtt_ms)
+    naive = naive_link(seen.observed).to_dict()
     fits = {"two ends": fit.document["link"], "naive": naive}
     if link.number % ONE_END_EVERY == 1:
         fits["one end"] = ackclock.fit(captures[0]).document["link"]

@@ -64,7 +64,7 @@ def written(folder: Path, found: dict[str, Any]) -> Path:
     return folder
 
 
-def rows(fit: ackclock.Fit) -> dict[str, dict[str, Any]]:
+def rows(fit: ackclock.Fit) -> dict[str, Any]:
     return {row["path"].removeprefix("hop.access."): row for row in fit.document["parameters"]}
 
 

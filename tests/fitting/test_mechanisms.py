@@ -8,6 +8,7 @@ import pytest
 
 import ackclock
 from ackclock.errors import InputError
+from ackclock.fitting.hop import FittedHop
 from ackclock.fitting.media import CAPPED, Bucket, Medium, MediumFit, Search
 from ackclock.fitting.parameters import serves_others
 from ackclock.fitting.prediction import Ends, Observed, Transfers
@@ -109,11 +110,9 @@ def test_medium_is_the_one_whose_replays_are_like_the_input(tmp_path):
 @pytest.mark.parametrize(("bursts", "status"), [(None, "identified"), (6e6, "bounded")])
 def test_queue_and_delay_are_bounded_when_bursts_alone_passed_a_cap(bursts, status):
     observed = Observed(2e6, 60.0, 0.01, 40.0, 50.0, 50.0)
-    fit = {"down": {"rate": {"evidence": {"bursts": bursts}}}}
+    fit: Any = {"down": {"rate": {"evidence": {"bursts": bursts}}}}
     medium = Medium("a cap", standard=CAPPED, bucket=Bucket("down", 2e6, 50_000.0, 20e6))
-    search = Search(
-        medium, {"name": "access"}, Transfers("down", 1, 15.0, 40.0, observed), "cubic", 20.0, fit, Ends("", "")
-    )
+    search = Search(medium, FittedHop(), Transfers("down", 1, 15.0, observed), "cubic", 20.0, fit, Ends("", ""))
     found = MediumFit(search, 2e6, 30_000.0, 20.0, 4.0, 100.0, 35.0, [(2e6, 30_000.0, 20.0)] * 40)
     of = {row.path: row for row in found.parameters([])}
     assert {of[f"hop.access.{path}"].status for path in ("queue.down.bytes", "delay")} == {status}

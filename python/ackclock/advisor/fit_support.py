@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from ackclock.input.link.hop import DIRECTIONS
 
 if TYPE_CHECKING:
     from ackclock.advisor.outcome import Prediction
     from ackclock.advisor.race import Actions
-    from ackclock.documents.fit import FitScore, FittedParameter, NotIdentified
+    from ackclock.documents.fit import FitScore, FittedInput, FittedLink
 
 LONG_S = 60.0
 """Duration of a capture that is proposed."""
@@ -22,26 +22,6 @@ SHORT_S = 45.0
 SIZE = "the fit is not good enough to choose a size"
 ERROR = "with the error of the fit, a run may gain nothing"
 RATE = "it sets the rate {}, which the input does not show"
-
-
-class Capture(TypedDict, total=False):
-    """A capture that a link was fitted to: its run and its end."""
-
-    capture: str
-    run: int
-    end: str
-    duration_s: float
-
-
-class LinkFit(TypedDict, total=False):
-    """What is read of a fit's document, or of a link file's [fit] table (docs/reference/fit.md)."""
-
-    inputs: list[Capture]
-    score: FitScore | None
-    no_score: str | None
-    parameters: list[FittedParameter]
-    not_identified: list[NotIdentified]
-    remarks: list[str]
 
 
 @dataclass(frozen=True)
@@ -60,13 +40,15 @@ class FitSupport:
     good_for: str = ""
     direction: str = ""
     unseen: frozenset[str] = frozenset()
-    inputs: Sequence[Capture] = field(default=(), repr=False)
+    inputs: Sequence[FittedInput] = field(default=(), repr=False)
     one_end: bool = False
     has_others: bool = False
 
     @classmethod
-    def of(cls, fit: LinkFit | None) -> FitSupport:
-        """That of a fit."""
+    def of(cls, fit: FittedLink | None) -> FitSupport:
+        """That of a fit's document, or of a link file's [fit] table, which may lack parts
+        (docs/reference/fit.md).
+        """
         from ackclock.fitting.sender_end import UNSEEN
 
         if not fit:

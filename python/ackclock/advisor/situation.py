@@ -32,9 +32,9 @@ from ackclock.storage.run_kind import COMPARE, EMULATE, MEASURE, SIMULATE, kind_
 
 if TYPE_CHECKING:
     from ackclock.advisor.action import Action
-    from ackclock.advisor.fit_support import Capture, LinkFit
     from ackclock.documents.analyze import CaptureAnalysis
     from ackclock.documents.engine import DirectionReport, FlowReport, HandshakeReport, Summary
+    from ackclock.documents.fit import FittedInput, FittedLink
     from ackclock.fitting.prediction import Ends
 
 LinkLike = Link | Mapping[str, Any]
@@ -73,7 +73,7 @@ class Situation:
     queued: frozenset[tuple[str, str]] | None = None
     draws: LinkDraws | None = None
     notes: tuple[str, ...] = ()
-    fit: LinkFit | None = field(default=None, repr=False)
+    fit: FittedLink | None = field(default=None, repr=False)
     fitted: Path | None = None
     """The file of the fitted link, in `scratch`; its draws are beside it."""
     captured: Captured | None = field(default=None, repr=False)
@@ -366,20 +366,19 @@ def _of_captures(what: str, captures: Sequence[str], seed: int | None) -> Situat
     scratch = tempfile.TemporaryDirectory(prefix="ackclock-advise-")
     file = Path(scratch.name) / "link.toml"
     fitted = fit(*captures, out=file, seed=seed)
-    found = cast("LinkFit", fitted.document)
-    inputs, score = found["inputs"], found["score"]
+    inputs, score = fitted.document["inputs"], fitted.document["score"]
     largest = _Largest.of(analyze(inputs[0]["capture"]).document)
-    variant = next((str(row["variant"]) for row in score["held_out"]), None) if score else None
+    variant = score["held_out"][0]["variant"] if score else None
     names = ", ".join(Path(one["capture"]).name for one in inputs)
     notes = [f"The link is fitted to {names}."]
     if variant:
         notes.append(f"Of the congestion controls that were replayed, none is more like the input than {variant}.")
     else:
         notes.append("The sender's congestion control does not show in the input: cubic is assumed.")
-    if score and score.get("sentence"):
-        notes.append(str(score["sentence"]))
-    elif found.get("no_score"):
-        notes.append(f"The fit has no score: {found['no_score']}.")
+    if score:
+        notes.append(score["sentence"])
+    elif fitted.document["no_score"]:
+        notes.append(f"The fit has no score: {fitted.document['no_score']}.")
     scaling = _Scaling(True, False)
     tcp = WrittenTcp(variant=variant or "cubic")
     if largest:
@@ -404,7 +403,7 @@ def _of_captures(what: str, captures: Sequence[str], seed: int | None) -> Situat
         of_link,
         loads=(),
         notes=tuple(notes),
-        fit=found,
+        fit=fitted.document,
         fitted=file,
         captured=captured,
         scratch=scratch,
@@ -441,7 +440,7 @@ class _Scaling:
         return f"Window scaling was not negotiated, {maximum}."
 
 
-def _same_connection(inputs: Sequence[Capture], flow: FlowReport) -> list[HandshakeReport]:
+def _same_connection(inputs: Sequence[FittedInput], flow: FlowReport) -> list[HandshakeReport]:
     """The handshakes of a flow in the other captures of its run: that of the same ends, or of the
     largest flow where addresses are translated.
     """
@@ -473,7 +472,7 @@ class Captured:
     flows: int
 
     @classmethod
-    def of(cls, inputs: Sequence[Capture]) -> Captured | None:
+    def of(cls, inputs: Sequence[FittedInput]) -> Captured | None:
         """Those of the first run of a fit's inputs; None without a bulk transfer that lasts."""
         from ackclock.fitting.prediction import Ends
 
@@ -531,7 +530,7 @@ def _of_link(
     notes = (draws.note,) if draws else ()
     # The [fit] table of a fitted link.
     file = find_link(name, Path()) if name is not None else None
-    fit: LinkFit | None = read_document(file).data.get("fit") if file else None
+    fit: FittedLink | None = read_document(file).data.get("fit") if file else None
     return replace(_of_draft(what, draft, Path()), draws=draws, notes=notes, fit=fit, is_link=True, loads=tuple(LOADS))
 
 

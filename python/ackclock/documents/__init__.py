@@ -16,7 +16,7 @@ from ackclock.documents.analyze import CaptureAnalysis
 from ackclock.documents.compare import Comparison
 from ackclock.documents.diff import RunDifference
 from ackclock.documents.emulate import EmulationAudit
-from ackclock.documents.fit import LinkFit
+from ackclock.documents.fit import FittedLink
 from ackclock.documents.measure import Measurement
 from ackclock.documents.reproduce import Claims
 from ackclock.documents.simulate import SeededSimulation, Simulation, Sweep
@@ -27,7 +27,7 @@ DOCUMENTS: dict[str, Any] = {
     "compare": Comparison,
     "diff": RunDifference,
     "emulate": EmulationAudit,
-    "fit": LinkFit,
+    "fit": FittedLink,
     "measure": Measurement,
     "reproduce": Claims,
     "simulate": Simulation | SeededSimulation,

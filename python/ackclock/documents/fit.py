@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
+
+from ackclock.documents.parts import Direction
+
+GoodFor = Literal["buffers", "variants", "large differences", "nothing", "receive window"]
+
+
+class FittedInput(TypedDict):
+    """A capture or a measurement, by its run and its end."""
+
+    capture: str
+    run: int
+    end: Literal["server", "client"]
+    flows: int
+    duration_s: float
 
 
 class FittedParameter(TypedDict):
@@ -18,6 +32,7 @@ class FittedParameter(TypedDict):
     status: Literal["identified", "bounded", "assumed"]
     method: str
     evidence: str
+    kind: NotRequired[str]
 
 
 class NotIdentified(TypedDict):
@@ -25,7 +40,7 @@ class NotIdentified(TypedDict):
 
     path: str
     why: str
-    default: Any
+    default: float | None
 
 
 class ErrorQuantiles(TypedDict):
@@ -35,22 +50,48 @@ class ErrorQuantiles(TypedDict):
     p90: float | None
 
 
-class FitScore(TypedDict):
-    """Predictions of transfers that were held out, and what the fit is good for."""
+class HeldOut(TypedDict):
+    """The prediction of a part of the input that was not fitted; errors are relative."""
 
-    held_out: list[dict[str, Any]]
-    goodput_error: ErrorQuantiles
-    rtt_p95_error: ErrorQuantiles
-    repeat_spread: dict[str, float] | None
-    good_for: Literal["buffers", "variants", "large differences", "nothing", "receive window"]
+    variant: str
+    direction: Direction
+    buffers: str
+    from_s: float
+    to_s: float
+    goodput_error: float
+    rtt_p95_error: float
+    retransmission_ratio: NotRequired[float | None]
+
+
+class NaiveErrors(TypedDict):
+    """Relative errors of a link with a rate, a delay and a queue of one bandwidth-delay product."""
+
+    goodput_error: float
+    rtt_p95_error: float
+
+
+class FitVerdict(TypedDict):
+    """What a fit is good for, in a word and in a sentence."""
+
+    good_for: GoodFor
     sentence: str
 
 
-class LinkFit(TypedDict):
+class FitScore(FitVerdict):
+    """Predictions of transfers that were held out, and what the fit is good for."""
+
+    held_out: list[HeldOut]
+    goodput_error: ErrorQuantiles
+    rtt_p95_error: ErrorQuantiles
+    repeat_spread: dict[str, float] | None
+    naive: NotRequired[NaiveErrors | None]
+
+
+class FittedLink(TypedDict):
     """The document of a fit."""
 
     title: str
-    inputs: list[dict[str, Any]]
+    inputs: list[FittedInput]
     link: dict[str, Any]
     parameters: list[FittedParameter]
     not_identified: list[NotIdentified]

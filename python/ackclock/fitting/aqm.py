@@ -6,19 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from ackclock.fitting.parameters import HOP, Parameter
+from ackclock.fitting.hop import FittedHop
+from ackclock.fitting.parameters import Interval, Parameter, path_of
 from ackclock.fitting.prediction import CANDIDATES, Transfers, first_alike, misfit
 from ackclock.format import percent
+from ackclock.input.objects import Queue
 
 MAX_MISFIT = 0.35
 """Sum of the errors up to which a replay is like the input: those of goodput and RTT, and a fifth
 of the logarithm of the ratio of retransmissions."""
 CLEARLY_BETTER = 0.5
 """Maximum ratio of the misfits of a kind and of droptail."""
-
-
 LEVELS_MS = {"fq-codel": (2.5, 5, 10, 20, 40), "codel": (2.5, 5, 10, 20, 40), "pie": (7.5, 15, 30, 60)}
 """Targets that are tried: the default, half of it, and its doubles."""
 DEFAULT_MS = {"fq-codel": 5.0, "codel": 5.0, "pie": 15.0}
@@ -27,19 +26,6 @@ AS_GOOD = 0.03
 MAX_RATIO = 4.0
 """Maximum ratio of the ends of the interval of a level that is identified."""
 SEEDS = (1, 2)
-
-
-@dataclass(frozen=True)
-class Level:
-    """The target of an AQM in ms: that of the best replays, and the range of those as good."""
-
-    target: float
-    lo: float
-    hi: float
-
-    @property
-    def is_identified(self) -> bool:
-        return self.hi <= MAX_RATIO * self.lo
 
 
 @dataclass(frozen=True)
@@ -52,49 +38,43 @@ class QueueKind:
     kind: str
     misfit: float
     droptail: float
-    level: Level
+    target: Interval
+    """In ms: that of the best replays, and the range of those as good."""
 
     @property
     def is_clear(self) -> bool:
         """The replays are like the input, and clearly better than with droptail."""
-        return _is_clear(self.misfit, self.droptail)
+        return self.misfit <= MAX_MISFIT and self.misfit <= CLEARLY_BETTER * self.droptail
 
     def parameters(self, direction: str) -> list[Parameter]:
-        """The kind and its level as rows of the document."""
+        """The kind and its target as rows of the document."""
         text = (
             f"replays of the input differ by {percent(self.misfit)} in goodput, p95 RTT and retransmissions together, "
             f"with droptail by {percent(self.droptail)}"
         )
-        path, method = f"hop.{HOP}.queue.{direction}", "replays of the input"
-        level = self.level
-        why = "" if level.is_identified else "replays with other targets are as like the input"
-        target = Parameter(
+        path, method = path_of("queue", direction), "replays of the input"
+        is_identified = self.target.hi <= MAX_RATIO * self.target.lo
+        target = Parameter.within(
             f"{path}.target",
             "ms",
-            "identified" if level.is_identified else "bounded",
             f"{method} over a grid of targets",
             "median and p95 of the RTT under a standing load",
-            value=level.target if level.is_identified else None,
-            lo=level.lo,
-            hi=level.hi,
-            used=level.target,
-            why=why,
+            self.target,
+            why="" if is_identified else "replays with other targets are as like the input",
         )
         return [Parameter(f"{path}.kind", "", "assumed", method, text, kind=self.kind), target]
 
-    def queue(self) -> dict[str, Any]:
-        """As a queue of a link file."""
-        target = self.level.target
-        return (
-            {"kind": self.kind} if target == DEFAULT_MS[self.kind] else {"kind": self.kind, "target": f"{target:g} ms"}
-        )
+    def hop(self, hop: FittedHop, direction: str) -> FittedHop:
+        """The hop with this kind of queue, without a limit of its own, in one direction."""
+        target = self.target.value
+        return _with_queue(hop, direction, self.kind, None if target == DEFAULT_MS[self.kind] else target)
 
 
-def recognise(link: Mapping[str, Any], seen: Transfers, variant: str | None, *, flow_queues: bool) -> QueueKind:
+def recognise(hop: FittedHop, seen: Transfers, variant: str | None, *, flow_queues: bool) -> QueueKind:
     """The kind of queue in the direction of the transfers.
 
     Args:
-        link: the fitted link with a droptail queue.
+        hop: the fitted hop with a droptail queue.
         seen: the transfers of the input.
         variant: the sender's congestion control, if it is known.
         flow_queues: flows overtake each other.
@@ -103,32 +83,31 @@ def recognise(link: Mapping[str, Any], seen: Transfers, variant: str | None, *, 
     # One flow does not show whether flows have queues of their own; those of Linux have.
     kinds = ("fq-codel" if flow_queues or seen.flows == 1 else "codel", "pie")
 
-    def best(hop: Mapping[str, Any]) -> tuple[float, str]:
+    def best(hop: FittedHop) -> tuple[float, str]:
         misfits = {
-            name: misfit(replay.simulated({"hop": [hop]}, name, [1]), seen.observed)
+            name: misfit(replay.simulated(hop.link(), name, [1]), seen.observed)
             for name in ([variant] if variant else CANDIDATES)
         }
         chosen = first_alike(misfits)
         return misfits[chosen], chosen
 
-    (hop,) = link["hop"]
     droptail, _ = best(hop)
-    tried = {kind: best(_with_queue(hop, seen.direction, {"kind": kind})) for kind in kinds}
+    tried = {kind: best(_with_queue(hop, seen.direction, kind)) for kind in kinds}
 
     def of(kind: str, target: float) -> tuple[float, float]:
         """The misfit of a target, and that of the median RTT, which a standing load pins."""
-        queue = {"kind": kind, "target": f"{target:g} ms"}
-        simulated = replay.simulated({"hop": [_with_queue(hop, seen.direction, queue)]}, tried[kind][1], SEEDS)
+        link = _with_queue(hop, seen.direction, kind, target).link()
+        simulated = replay.simulated(link, tried[kind][1], SEEDS)
         return misfit(simulated, seen.observed), abs(simulated.rtt_p50_ms / seen.observed.rtt_p50_ms - 1)
 
     # A target far from the default is like no kind at its default, or like another kind.
     levels = {kind: {target: of(kind, target) for target in LEVELS_MS[kind]} for kind in kinds}
     best_of = {kind: min(levels[kind].values())[0] for kind in kinds}
     kind = next(kind for kind in kinds if best_of[kind] <= min(best_of.values()) + AS_GOOD)
-    return QueueKind(kind, best_of[kind], droptail, _level(kind, levels[kind]))
+    return QueueKind(kind, best_of[kind], droptail, _target(kind, levels[kind]))
 
 
-def _level(kind: str, misfits: Mapping[float, tuple[float, float]]) -> Level:
+def _target(kind: str, misfits: Mapping[float, tuple[float, float]]) -> Interval:
     """The target whose replays have the delay of the input."""
     totals = {target: sum(both) for target, both in misfits.items()}
     lowest = min(totals.values())
@@ -136,25 +115,15 @@ def _level(kind: str, misfits: Mapping[float, tuple[float, float]]) -> Level:
     default = DEFAULT_MS[kind]
     best = default if default in good else min(good, key=lambda target: totals[target])
     # Up to the neighbours that are not as good.
-    return Level(best, min(good) / 2, max(good) * 2)
+    return Interval(best, min(good) / 2, max(good) * 2)
 
 
-def _is_clear(found: float, droptail: float) -> bool:
-    """Replays are like the input, and clearly better than with droptail."""
-    return found <= MAX_MISFIT and found <= CLEARLY_BETTER * droptail
-
-
-def _with_queue(hop: Mapping[str, Any], direction: str, queue: Mapping[str, Any]) -> dict[str, Any]:
-    return {**hop, "queue": {**hop["queue"], direction: dict(queue)}}
-
-
-def with_kind(link: Mapping[str, Any], direction: str, kind: QueueKind) -> dict[str, Any]:
-    """The link with this kind of queue, without a limit of its own, in one direction."""
-    (hop,) = link["hop"]
-    return {**link, "hop": [_with_queue(hop, direction, kind.queue())]}
+def _with_queue(hop: FittedHop, direction: str, kind: str, target_ms: float | None = None) -> FittedHop:
+    queue = Queue(kind=kind, target=None if target_ms is None else f"{target_ms:g} ms")
+    return replace(hop, queue={**hop.queue, direction: queue})
 
 
 def without_limit(parameters: list[Parameter], direction: str) -> list[Parameter]:
     """The parameters with no default for the limit of this direction's queue."""
-    path = f"hop.{HOP}.queue.{direction}.bytes"
+    path = path_of("queue", direction, "bytes")
     return [replace(row, used=None) if row.path == path else row for row in parameters]

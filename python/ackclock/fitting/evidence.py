@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock import format
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import (
+        FittedChannelLoss,
+        FittedQueueLimit,
+        FittedServiceRate,
+        Jitter,
+        LinkFit,
+        ServiceRate,
+    )
 
 METHODS = {
     "mode": "mode of the service times",
@@ -13,24 +22,19 @@ METHODS = {
     "size": "delays of packets of different lengths",
     "throughput": "largest throughput",
 }
-FAMILIES = {"uniform": "uniform", "exponential": "exponential", "normal": "normal"}
 
 
-def rate_method(method: str) -> str:
-    return METHODS[method]
-
-
-def rate(fitted: Mapping[str, Any]) -> str:
+def rate(fitted: FittedServiceRate) -> str:
     facts = fitted["evidence"]
     method = facts["method"]
+    seen = f"the largest throughput was {format.rate(fitted['lo'])}" if fitted["lo"] else "no packet arrived"
     if method == "size":
         return f"minimum delays of packets of {_listed(facts['lens'])} B"
     if method == "throughput":
-        seen = f"the largest throughput was {format.rate(fitted['lo'])}" if fitted["lo"] else "no packet arrived"
         return f"no queue stood; {seen}"
     text = f"{_count(facts['gaps'], 'service time')} in {facts['busy_s']:.3g} s of a busy link"
     if facts["bursts"] is not None:
-        return f"{text}, in bursts at {format.rate(facts['bursts'])}; the largest throughput was {format.rate(fitted['lo'])}"
+        return f"{text}, in bursts at {format.rate(facts['bursts'])}; {seen}"
     if method == "mode":
         text += f", {format.percent(facts['mode_share'])} of them equal within 2 %"
     if facts["variation"] is not None:
@@ -38,15 +42,15 @@ def rate(fitted: Mapping[str, Any]) -> str:
     return text
 
 
-def no_rate(fit: Mapping[str, Any], direction: str) -> str:
-    if fit[direction]["rate"]["evidence"]["bursts"] is not None:
+def no_rate(facts: ServiceRate) -> str:
+    if facts["bursts"] is not None:
         return "bursts alone passed at the largest rate: a token bucket may limit what lasts"
-    size = fit[direction]["rate"]["evidence"]["method"] == "size"
-    lengths = "delays of packets of different lengths differ too little" if size else "all packets have one length"
+    of_size = facts["method"] == "size"
+    lengths = "delays of packets of different lengths differ too little" if of_size else "all packets have one length"
     return f"no queue stood in this direction, and {lengths}"
 
 
-def queue(fitted: Mapping[str, Any] | None) -> str:
+def queue(fitted: FittedQueueLimit | None) -> str:
     if fitted is None:
         return "no queue stood"
     facts = fitted["evidence"]
@@ -58,15 +62,15 @@ def queue(fitted: Mapping[str, Any] | None) -> str:
     return f"never seen to overflow; the largest backlog was {_bytes(facts['max_accepted'])}"
 
 
-def no_queue(fitted: Mapping[str, Any] | None) -> str:
+def no_queue(fitted: FittedQueueLimit | None) -> str:
     finding = fitted["evidence"]["finding"] if fitted else None
     if finding == "no-sharp-limit":
         return "the queue drops below the backlogs that it accepts: an AQM, or several queues"
     return "the queue was never seen to overflow"
 
 
-def loss(fitted: Mapping[str, Any]) -> str:
-    facts = fitted["mean"]["evidence"]
+def loss(mean: FittedChannelLoss) -> str:
+    facts = mean["evidence"]
     if not facts["lost"]:
         return f"no loss beside overflow in {_count(facts['packets'], 'packet')}"
     text = f"{facts['lost']} of {_count(facts['packets'], 'packet')} lost beside overflow"
@@ -75,35 +79,35 @@ def loss(fitted: Mapping[str, Any]) -> str:
     return f"{text}, independently of each other"
 
 
-def no_loss(fitted: Mapping[str, Any]) -> str:
-    facts = fitted["mean"]["evidence"]
+def no_loss(mean: FittedChannelLoss) -> str:
+    facts = mean["evidence"]
     if not facts["packets"]:
         return "no packet passed the link"
     return f"{_count(facts['lost'], 'loss', 'losses')} in {_count(facts['packets'], 'packet')}: a bound alone"
 
 
-def delay(fit: Mapping[str, Any]) -> str:
-    counts = {direction: fit[direction]["base_delay"]["evidence"]["isolated"] for direction in ("down", "up")}
-    text = f"{_count(counts['down'], 'packet')} down and {counts['up']} up found the path empty"
+def delay(fit: LinkFit) -> str:
+    down, up = (of["base_delay"]["evidence"]["isolated"] for of in (fit["down"], fit["up"]))
+    text = f"{_count(down, 'packet')} down and {up} up found the path empty"
     if fit["known_clocks"]:
         return text
     return f"{text}; half of the sum of both directions, since the offset between the clocks is not known"
 
 
-def jitter(fitted: Mapping[str, Any]) -> str:
+def jitter(fitted: Jitter) -> str:
     packets = f"{_count(fitted['packets'], 'packet')} found the path empty"
     if fitted["family"] is None:
         if fitted["status"] == "identified":
             return f"{packets}; their delays vary no more than those of hosts"
         return packets
-    text = f"{packets}; 95 % are at most {format.milliseconds(fitted['p95'] / 1e6)} above the floor"
+    text = f"{packets}; 95 % are at most {format.milliseconds((fitted['p95'] or 0.0) / 1e6)} above the floor"
     if not fitted["is_described"]:
         text += "; no distribution of a link file describes them well"
     order = {True: "packets kept their order", False: "packets overtook each other", None: "the order is assumed"}
     return f"{text}; {order[fitted['in_order']]}"
 
 
-def no_jitter(fitted: Mapping[str, Any]) -> str:
+def no_jitter(fitted: Jitter) -> str:
     return f"{_count(fitted['packets'], 'packet')} that found the path empty are too few"
 
 

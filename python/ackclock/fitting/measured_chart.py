@@ -4,9 +4,9 @@ delay of the captured packets in its queue over the delay that they had.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -15,6 +15,9 @@ from ackclock.plot.capture import envelope
 from ackclock.plot.time_axis import stacked
 from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Chart
+
+if TYPE_CHECKING:
+    from ackclock.documents.fit import FittedLink
 
 MAX_CAPTURE_BYTES = 256_000_000
 """Captures above this size are not read again for a report."""
@@ -30,7 +33,7 @@ _READING = (
 )
 
 
-def measured_chart(document: Mapping[str, Any]) -> Chart | None:
+def measured_chart(document: FittedLink) -> Chart | None:
     """The chart of a fit's first run; None without two captures, or without a fitted rate."""
     first = {str(one["end"]): Path(one["capture"]) for one in document["inputs"] if one.get("run", 1) == 1}
     if set(first) != {"server", "client"} or not all(path.is_file() for path in first.values()):
@@ -92,7 +95,7 @@ def replay(sent: pl.DataFrame, rate_bps: float, limit_bytes: float | None) -> It
         yield at, 1e3 * (free_at - at)
 
 
-def _value(document: Mapping[str, Any], *ends: str) -> float | None:
+def _value(document: FittedLink, *ends: str) -> float | None:
     """The value of the first parameter whose path ends so; None without a value."""
     for end in ends:
         for row in document["parameters"]:

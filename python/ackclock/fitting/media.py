@@ -8,20 +8,32 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.errors import InvalidValue
-from ackclock.fitting.parameters import DIRECTIONS, HOP, MIN_PACKETS_BYTES, NS_PER_MS, Parameter, rounded
+from ackclock.fitting.hop import FittedHop
+from ackclock.fitting.parameters import (
+    DIRECTIONS,
+    MIN_PACKETS_BYTES,
+    NS_PER_MS,
+    OPPOSITE,
+    Interval,
+    Parameter,
+    guesses,
+    path_of,
+)
 from ackclock.fitting.prediction import CANDIDATES, Observed, Replay, Source, Transfers
-from ackclock.input.units import show_rate, show_size
+from ackclock.input.objects import Grants, Link, Queue, Wimax
+from ackclock.input.units import rate_bps, show_rate, show_size, size_bytes
 
 if TYPE_CHECKING:
-    from ackclock.documents.engine import LinkFit
+    from ackclock.documents.engine import DirectionFit, FittedServiceRate, LinkFit
+    from ackclock.documents.parts import Direction
 
 PACKET = 1500
 MIN_QUEUE_BYTES = 2 * PACKET
@@ -93,8 +105,6 @@ REPEATS = (11, 12, 13, 14, 15)
 """Seeds of the replays that are compared with the others, as repeats of the input."""
 CLEARLY_BETTER = 0.5
 """Maximum ratio of the distances of a medium and of the link without one."""
-MAX_HALF_WIDTH = 0.5
-"""Maximum relative half-width of the interval of a parameter that is identified."""
 
 
 def distance(simulated: Observed, seen: Observed) -> float:
@@ -108,16 +118,16 @@ def distance(simulated: Observed, seen: Observed) -> float:
     return total + min((ratio / RETRANSMISSION_SCALE) ** 2, MAX_TERM)
 
 
-def shape_distance(simulated: Mapping[str, Any], seen: Mapping[str, Any]) -> float:
+def shape_distance(simulated: LinkFit, seen: LinkFit) -> float:
     """Squared differences of two fits in how packets arrive, in standard deviations, added up: of
     the largest bursts, and of the quantiles of the delays of packets that waited for no other.
     """
     total = 0.0
     for direction in DIRECTIONS:
         own, other = simulated[direction]["shape"], seen[direction]["shape"]
-        for one, two in zip(own["max_bytes"], other["max_bytes"], strict=True):
-            if two:
-                total += min((math.log(max(one, 1) / two) / BURST_SCALE) ** 2, MAX_SHAPE_TERM)
+        for size, seen_size in zip(own["max_bytes"], other["max_bytes"], strict=True):
+            if seen_size:
+                total += min((math.log(max(size, 1) / seen_size) / BURST_SCALE) ** 2, MAX_SHAPE_TERM)
         if not own["delays"] or not other["delays"]:
             total += MAX_TERM * (len(own["delays"]) != len(other["delays"]))
             continue
@@ -136,21 +146,17 @@ class Bucket:
     passes.
     """
 
-    direction: str
+    direction: Direction
     rate_bps: float
     burst_bytes: float
     peak_bps: float
 
-    def keys(self, down: float, up: float) -> dict[str, Any]:
-        """Keys of `medium` with these caps, in bit/s; a burst passes at the rate of the channel."""
+    def channel(self, down: float, up: float) -> dict[str, str]:
+        """The rates of a channel with these caps, in bit/s; a burst passes at its rate."""
         peak = max(self.peak_bps, MIN_PEAK * max(down, up))
         share = UPLINK_SHARE if self.direction == "down" else 1 / UPLINK_SHARE
-        channel = {self.direction: peak, "up" if self.direction == "down" else "down": peak * share}
-        return {
-            "rate": {name: show_rate(round(bps)) for name, bps in channel.items()},
-            "cap": {"down": show_rate(round(down)), "up": show_rate(round(up))},
-            "burst": show_size(round(self.burst_bytes)),
-        }
+        channel = {self.direction: peak, OPPOSITE[self.direction]: peak * share}
+        return {name: show_rate(round(bps)) for name, bps in channel.items()}
 
 
 @dataclass(frozen=True)
@@ -163,15 +169,16 @@ class Medium:
     bucket: Bucket | None = None
     """Of a cap on the mean rate, which is then the rate that the search moves."""
 
-    def table(self, rate: float, up: float) -> dict[str, Any]:
-        """The key `medium` with about this rate of the downlink, in bit/s."""
-        if self.bucket is not None:
-            return {"kind": "grants", "standard": self.standard, **self.bucket.keys(rate, up)}
-        if self.standard:
-            both = {"down": show_rate(round(rate)), "up": show_rate(round(up))}
-            return {"kind": "grants", "standard": self.standard, "rate": both}
-        assert self.frame_ms is not None
-        return min(_cells(self.frame_ms), key=lambda cell: abs(math.log(cell[1] / rate)))[0]
+    def table(self, rate: float, up: float) -> Grants | Wimax:
+        """The medium with about this rate of the downlink, in bit/s."""
+        if self.standard is None:
+            assert self.frame_ms is not None
+            return min(_cells(self.frame_ms), key=lambda cell: abs(math.log(cell[1] / rate)))[0]
+        both = {"down": show_rate(round(rate)), "up": show_rate(round(up))}
+        if self.bucket is None:
+            return Grants(standard=self.standard, rate=both)
+        burst = show_size(round(self.bucket.burst_bytes))
+        return Grants(standard=self.standard, rate=self.bucket.channel(rate, up), cap=both, burst=burst)
 
     def rates(self, rates: Sequence[float], within: tuple[float, float]) -> list[float]:
         """The rates to start from; of cells those within these rates, in bit/s."""
@@ -188,28 +195,22 @@ class Medium:
 
 
 @lru_cache
-def _cells(frame_ms: float) -> tuple[tuple[dict[str, Any], int], ...]:
+def _cells(frame_ms: float) -> tuple[tuple[Wimax, int], ...]:
     """802.16 cells with their rates: common channels and all modulations."""
     from ackclock.input.checked_table import ReadBy, words
 
     cells = []
     for channel in ("3.5 MHz", "7 MHz", "10 MHz"):
         for modulation in words("Wimax", "contention_modulation"):
-            cell = {
-                "kind": "wimax",
-                "channel": channel,
-                "frame": f"{frame_ms:g} ms",
-                "modulation": modulation,
-                "dl_ul": "3:1",
-            }
+            cell = Wimax(channel=channel, frame=f"{frame_ms:g} ms", modulation=modulation, dl_ul="3:1")
             try:
-                cells.append((cell, ReadBy("Medium")(cell).nominal_bps["down"]))
+                cells.append((cell, ReadBy("Medium")(cell.to_dict()).nominal_bps["down"]))
             except InvalidValue:  # a modulation of OFDMA
                 continue
     return tuple(cells)
 
 
-def candidates(fit: Mapping[str, Any]) -> list[Medium]:
+def candidates(fit: LinkFit) -> list[Medium]:
     """The media that may have the periods of a fit's arrivals, or delays in both directions that no
     distribution describes; none if nothing points to a medium.
     """
@@ -236,7 +237,7 @@ def candidates(fit: Mapping[str, Any]) -> list[Medium]:
     return [*(Medium(name, standard=name) for name in STANDARDS), *cells]
 
 
-def _drops_unseen(fit: Mapping[str, Any]) -> bool:
+def _drops_unseen(fit: DirectionFit) -> bool:
     """A queue dropped packets of a direction in which none was seen to stand."""
     at_queue = fit["lost"] - fit["loss"]["mean"]["evidence"]["lost"]
     return bool(at_queue >= MIN_DROPS and not fit["rate"]["evidence"]["gaps"])
@@ -247,12 +248,12 @@ class Search:
     """Replays of the input over one medium. The delay follows from the minimum RTT."""
 
     medium: Medium
-    hop: Mapping[str, Any]
+    hop: FittedHop
     """What the link has beside rate, delay, queue and jitter."""
     seen: Transfers
     variant: str
     delay_ms: float
-    fit: Mapping[str, Any]
+    fit: LinkFit
     """The engine's fit to the part of the input that is replayed."""
     source: Source
     tried: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -261,21 +262,19 @@ class Search:
     def replay(self) -> Replay:
         return self.seen.replay()
 
-    def link(self, rate: float, queue: float, delay_ms: float) -> dict[str, Any]:
-        """The link with these values. `queue`: bytes in the direction of the data."""
+    def with_values(self, rate: float, queue: float, delay_ms: float) -> FittedHop:
+        """The hop with these values. `queue`: bytes in the direction of the data."""
         data = self.seen.direction
-        acks = "up" if data == "down" else "down"
-        up = rate * UPLINK_SHARE if data == "down" else rate
-        down = rate if data == "down" else rate / UPLINK_SHARE
-        share = UPLINK_SHARE if data == "down" else 1 / UPLINK_SHARE
-        queues = {data: round(queue), acks: max(round(queue * share), MIN_PACKETS_BYTES)}
-        hop = {
-            **self.hop,
-            "medium": self.medium.table(down, up),
-            "delay": f"{round(delay_ms * 1e3)} us",
-            "queue": {d: {"kind": "droptail", "bytes": show_size(queues[d])} for d in DIRECTIONS},
-        }
-        return {"hop": [hop]}
+        is_down = data == "down"
+        down, up = (rate, rate * UPLINK_SHARE) if is_down else (rate / UPLINK_SHARE, rate)
+        share = UPLINK_SHARE if is_down else 1 / UPLINK_SHARE
+        sizes = {data: round(queue), OPPOSITE[data]: max(round(queue * share), MIN_PACKETS_BYTES)}
+        return replace(
+            self.hop,
+            medium=self.medium.table(down, up),
+            delay=f"{round(delay_ms * 1e3)} us",
+            queue={d: Queue(kind="droptail", bytes=show_size(sizes[d])) for d in DIRECTIONS},
+        )
 
     def distance(self, rate: float, queue: float, delay: float | None = None, *, shape: bool = True) -> float:
         """The distance of replays from the input, with or without how packets arrive. Without a
@@ -288,9 +287,8 @@ class Search:
         set_for = delay
         delay = self.delay_ms if delay is None else delay
         for last in (False, True):
-            simulated = self.replay.simulated(
-                self.link(rate, queue, delay), self.variant, SEEDS if shape else SEEDS[:1]
-            )
+            link = self.with_values(rate, queue, delay).link()
+            simulated = self.replay.simulated(link, self.variant, SEEDS if shape else SEEDS[:1])
             error = seen.rtt_min_ms - simulated.rtt_min_ms
             is_close = abs(error) <= SCALES["rtt_min_ms"] * seen.rtt_min_ms / 2
             if set_for is not None or last or is_close or not simulated.rtt_min_ms:
@@ -298,7 +296,7 @@ class Search:
             delay = self.delay_ms = max(0.0, delay + error / 2)
         found = distance(simulated, seen)
         if shape:
-            found += shape_distance(self._captured(self.link(rate, queue, delay)), self.fit)
+            found += shape_distance(self._captured(self.with_values(rate, queue, delay).link()), self.fit)
         self.tried[key] = (found, delay)
         return found
 
@@ -307,7 +305,7 @@ class Search:
         values = [round(50 * math.log(rate)) if self.medium.is_continuous else self.medium.table(rate, rate)]
         return repr((values, round(50 * math.log(queue)), delay if delay is None else round(20 * delay), shape))
 
-    def distance_of(self, link: Mapping[str, Any]) -> float:
+    def distance_of(self, link: Link) -> float:
         """The distance of a replay over any link."""
         simulated = self.replay.simulated(link, self.variant, [1])
         return distance(simulated, self.seen.observed) + shape_distance(self._captured(link), self.fit)
@@ -316,7 +314,7 @@ class Search:
         """The distances of further replays from those that the input is compared with: what an
         input from this medium's own link may have.
         """
-        link = self.link(rate, queue, delay)
+        link = self.with_values(rate, queue, delay).link()
         simulated, captured = self.replay.simulated(link, self.variant, SEEDS), self._captured(link)
         return [
             distance(simulated, self.replay.simulated(link, self.variant, [seed]))
@@ -324,7 +322,7 @@ class Search:
             for seed in REPEATS
         ]
 
-    def _captured(self, link: Mapping[str, Any], seed: int = 1) -> LinkFit:
+    def _captured(self, link: Link, seed: int = 1) -> LinkFit:
         """The engine's fit to captures of a replay."""
         with TemporaryDirectory() as folder:
             names = self.replay.captured(link, self.variant, seed, Path(folder) / "run")
@@ -350,87 +348,60 @@ class MediumFit:
     draws: Sequence[tuple[float, float, float]] = field(repr=False)
 
     @property
-    def link(self) -> dict[str, Any]:
-        return self.search.link(self.rate, self.queue, self.delay)
+    def hop(self) -> FittedHop:
+        return self.search.with_values(self.rate, self.queue, self.delay)
 
     def parameters(self, others: Sequence[Parameter]) -> list[Parameter]:
         """The rows: those of the medium, and of `others` those that it does not replace."""
-        data = self.search.seen.direction
-        acks = "up" if data == "down" else "down"
+        data, medium, hop = self.search.seen.direction, self.search.medium, self.hop
+        acks = OPPOSITE[data]
         rates, queues, delays = (list(one) for one in zip(*self.draws, strict=True))
         text = (
             f"replays of the input differ by {math.sqrt(self.distance):.1f} standard deviations of a repeat in goodput, "
             f"RTTs and retransmissions together, without a medium by {math.sqrt(self.without):.1f}"
         )
         method = "replays of the input"
-        path = f"hop.{HOP}"
-        table = self.link["hop"][0]["medium"]
-        kind = Parameter(f"{path}.medium", "", "assumed", method, text, kind=self.search.medium.name)
-        rows = [kind]
-        if self.search.medium.is_continuous:
-            bucket = self.search.medium.bucket
-            key = "rate" if bucket is None else "cap"
-            rows.append(of_draws(f"{path}.medium.{key}.{data}", "b/s", self.rate, rates, text))
-            if bucket is not None:
-                rows += [_burst(path, bucket, len(self.draws)), _channel(path, data, bucket, table["rate"][data])]
+        rows = [Parameter(path_of("medium"), "", "assumed", method, text, kind=medium.name)]
+        if isinstance(hop.medium, Grants):
+            key = "rate" if medium.bucket is None else "cap"
+            rows.append(of_draws(path_of("medium", key, data), "b/s", self.rate, rates, text))
+            if medium.bucket is not None:
+                rows += [_burst(medium.bucket, len(self.draws)), _channel(data, medium.bucket, hop.medium)]
             used = self.rate * UPLINK_SHARE if data == "down" else self.rate / UPLINK_SHARE
             why = "the rate of the direction of ACKs does not show"
-            rng = random.Random(2)
-            drawn = tuple(used * 3 ** rng.uniform(-1, 1) for _ in self.draws)
-            rows.append(
-                Parameter(f"{path}.medium.{key}.{acks}", "b/s", "assumed", "none", why, used=used, why=why, draws=drawn)
-            )
-        else:
-            modulation = f"{table['channel']}, {table['modulation']}"
-            rows.append(Parameter(f"{path}.medium.modulation", "", "assumed", method, text, kind=modulation))
-        delay = self.delay
+            drawn = guesses(used, random.Random(2), 3, len(self.draws))
+            rows.append(Parameter.unseen(path_of("medium", key, acks), "b/s", why, used, drawn))
+        elif hop.medium is not None:
+            modulation = f"{hop.medium.channel}, {hop.medium.modulation}"
+            rows.append(Parameter(path_of("medium", "modulation"), "", "assumed", method, text, kind=modulation))
         # Bursts alone do not show what lasts, and the delay of a queue depends on it.
         lasts = self.search.fit[data]["rate"]["evidence"]["bursts"] is None
-        rows.append(of_draws(f"{path}.queue.{data}.bytes", "B", self.queue, queues, text, is_like=lasts))
-        rows.append(of_draws(f"{path}.delay", "ms", delay, delays, text, is_like=lasts))
-        replaced = ("rate.", "jitter.", "delay", f"queue.{data}.")
-        kept = [row for row in others if not row.path.removeprefix(f"{path}.").startswith(replaced)]
-        queue = self.link["hop"][0]["queue"][acks]["bytes"]
-        return [*rows, *(_assumed(row, queue) if row.path == f"{path}.queue.{acks}.bytes" else row for row in kept)]
+        rows.append(of_draws(path_of("queue", data, "bytes"), "B", self.queue, queues, text, is_like=lasts))
+        rows.append(of_draws(path_of("delay"), "ms", self.delay, delays, text, is_like=lasts))
+        for row in others:
+            if row.key == f"queue.{acks}.bytes":
+                # As the medium's link has it.
+                rows.append(replace(row, used=float(size_bytes(hop.queue[acks].bytes)), draws=()))
+            elif not row.key.startswith(("rate.", "jitter.", "delay", f"queue.{data}.")):
+                rows.append(row)
+        return rows
 
 
-def _burst(path: str, bucket: Bucket, count: int) -> Parameter:
+def _burst(bucket: Bucket, count: int) -> Parameter:
     """The burst of a cap, by the arrival curve."""
     rng = random.Random(3)
     drawn = tuple(bucket.burst_bytes * (1 + BURST_ERROR / 2 * rng.gauss(0, 1)) for _ in range(count))
-    value, lo, hi = (round(bucket.burst_bytes * factor) for factor in (1, 1 - BURST_ERROR, 1 + BURST_ERROR))
+    found = Interval(*(round(bucket.burst_bytes * factor) for factor in (1, 1 - BURST_ERROR, 1 + BURST_ERROR)))
     text = f"bursts pass at {show_rate(round(bucket.peak_bps))}, then {show_rate(round(bucket.rate_bps))}"
-    return Parameter(
-        f"{path}.medium.burst",
-        "B",
-        "identified",
-        "slopes of the arrival curve",
-        text,
-        value,
-        lo,
-        hi,
-        value,
-        draws=drawn,
-    )
+    return Parameter.within(path_of("medium", "burst"), "B", "slopes of the arrival curve", text, found, drawn)
 
 
-def _channel(path: str, data: str, bucket: Bucket, shown: str) -> Parameter:
+def _channel(data: str, bucket: Bucket, medium: Grants) -> Parameter:
     """The rate of the channel, at which a burst passes."""
-    from ackclock.input.units import rate_bps
-
-    why = "bursts show a lower bound alone"
+    path, why = path_of("medium", "rate", data), "bursts show a lower bound alone"
     text = f"the largest burst passed at {show_rate(round(bucket.peak_bps))}"
-    used = float(rate_bps(shown))
-    return Parameter(
-        f"{path}.medium.rate.{data}", "b/s", "bounded", "largest burst", text, lo=bucket.peak_bps, used=used, why=why
-    )
-
-
-def _assumed(row: Parameter, shown: str) -> Parameter:
-    """The queue of the direction of ACKs as the medium's link has it."""
-    from ackclock.input.units import size_bytes
-
-    return replace(row, used=float(size_bytes(shown)), draws=())
+    used = float(rate_bps(medium.rate[data]))
+    return Parameter(path, "b/s", "bounded", "largest burst", text, lo=bucket.peak_bps, used=used, why=why)
 
 
 def of_draws(
@@ -449,22 +420,9 @@ def of_draws(
     """
     ordered = sorted(draws)
     lo, hi = (ordered[min(len(ordered) - 1, int(q * len(ordered)))] for q in (0.025, 0.975))
-    lo, hi = min(lo, value), max(hi, value)
-    is_identified = is_like and hi - lo <= 2 * MAX_HALF_WIDTH * value
-    shown = rounded(value, lo, hi)
-    return Parameter(
-        path,
-        unit,
-        "identified" if is_identified else "bounded",
-        method,
-        text,
-        value=shown[0] if is_identified else None,
-        lo=shown[1],
-        hi=shown[2],
-        used=value,
-        why="" if is_identified else why,
-        draws=tuple(draws),
-    )
+    found = Interval(value, min(lo, value), max(hi, value))
+    why = "" if is_like and found.is_narrow else why
+    return Parameter.within(path, unit, method, text, found.rounded(), tuple(draws), used=value, why=why)
 
 
 @dataclass(frozen=True)
@@ -493,8 +451,8 @@ def max_distance(repeats: Sequence[float]) -> float:
 
 def recognise(
     media: Sequence[Medium],
-    fit: Mapping[str, Any],
-    link: Mapping[str, Any],
+    fit: LinkFit,
+    hop: FittedHop,
     seen: Transfers,
     source: Source,
     variant: str | None,
@@ -507,7 +465,7 @@ def recognise(
     Args:
         media: those that are tried, by the whole input.
         fit: the engine's fit to the part of the input that is replayed.
-        link: the fitted link without a medium.
+        hop: the fitted hop without a medium.
         seen: the transfers of that part.
         source: the input, for the fit to captures of replays.
         variant: the sender's congestion control, if it is known.
@@ -517,9 +475,8 @@ def recognise(
     if not media or seen.observed.goodput_bps <= 0:
         return None
     variants = [variant] if variant else list(CANDIDATES)
-    (whole,) = link["hop"]
-    without = min(Search(media[0], {}, seen, name, 0.0, fit, source).distance_of(link) for name in variants)
-    hop = {key: value for key, value in whole.items() if key not in ("rate", "delay", "queue", "jitter")}
+    rest = replace(hop, rate={}, delay=None, queue={}, jitter={})
+    without = min(Search(media[0], rest, seen, name, 0.0, fit, source).distance_of(hop.link()) for name in variants)
     rates, queues = _starts(fit[seen.direction], seen)
     if _is_known(fit[seen.direction]["rate"]):
         within = RATE_SHARES[0] * rates[0], RATE_SHARES[1] * rates[0]
@@ -528,7 +485,8 @@ def recognise(
         within = CELL_SHARES[0] * peak, CELL_SHARES[1] * peak
     ranked: list[tuple[float, Point, Search]] = []
     for medium in media:
-        search = Search(medium, hop, seen, variants[0], max(0.0, seen.min_rtt_ms / 2 - 5), fit, source)
+        delay_ms = max(0.0, seen.observed.rtt_min_ms / 2 - 5)
+        search = Search(medium, rest, seen, variants[0], delay_ms, fit, source)
         scored = sorted(_of_rate(search, rate, queues) for rate in medium.rates(rates, within))
         if not scored:
             continue
@@ -597,25 +555,25 @@ def _around(delay: float, width: float, steps: int) -> list[float]:
     return [at for step in range(-steps, steps + 1) if (at := delay + step * width / steps) >= 0]
 
 
-def _is_known(rate: Mapping[str, Any]) -> bool:
+def _is_known(rate: FittedServiceRate) -> bool:
     """A queue stood long enough for a rate."""
     return bool(
         rate["status"] == "identified" and rate["evidence"]["gaps"] and rate["evidence"]["busy_s"] >= MIN_BUSY_S
     )
 
 
-def _starts(fit: Mapping[str, Any], seen: Transfers) -> tuple[list[float], list[float]]:
+def _starts(fit: DirectionFit, seen: Transfers) -> tuple[list[float], list[float]]:
     """Rates and queues from which the search starts."""
     rate, queue = fit["rate"], fit["queue"]
     bursts = dict(zip(WINDOWS_MS, fit["shape"]["max_bytes"], strict=True))
     # What a retransmission of the radio held back comes at once.
     smallest = max(8e3 * bursts[ms] / (ms + HELD_BACK_MS) for ms in (10, 20, 50))
     if _is_known(rate):
-        rates = [rate["value"] * factor for factor in (1.0, 1.15)]
+        rates = [Interval.of(rate).value * factor for factor in (1.0, 1.15)]
     else:
         rates = [max(seen.observed.goodput_bps, smallest) * factor for factor in RATES]
     if queue is not None and queue["status"] == "identified":
-        return rates, [queue["value"] * factor for factor in (0.7, 1.0, 1.4)]
+        return rates, [Interval.of(queue).value * factor for factor in (0.7, 1.0, 1.4)]
     return rates, [float(size) for size in QUEUES]
 
 
@@ -651,7 +609,7 @@ def _draws(search: Search, score: float, point: Point, count: int, seed: int) ->
     spread = math.log(2.0) if search.medium.is_continuous else 0.0
     of_bursts = search.fit[search.seen.direction]["rate"]
     # Bursts alone do not show what lasts: a cap may be as low as what was seen.
-    lowest = of_bursts["lo"] if of_bursts["evidence"]["bursts"] and spread else rate
+    lowest = of_bursts["lo"] or rate if of_bursts["evidence"]["bursts"] and spread else rate
     for index in range(SAMPLES):
         # A half of the samples close by: a sharp input has a narrow interval.
         width = spread if index % 2 else spread / 6

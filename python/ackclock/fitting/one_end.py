@@ -9,15 +9,23 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from ackclock.errors import InputError
-from ackclock.fitting.link_file import link_of
+from ackclock.fitting.hop import FittedHop, LinkDescription, hop_of, used_values
 from ackclock.fitting.media import distance, of_draws
-from ackclock.fitting.parameters import DIRECTIONS, HOP, MIN_PACKETS_BYTES, MIN_QUEUE_BYTES, Parameter
+from ackclock.fitting.parameters import (
+    DIRECTIONS,
+    MIN_PACKETS_BYTES,
+    MIN_QUEUE_BYTES,
+    OPPOSITE,
+    Parameter,
+    guesses,
+    path_of,
+)
 from ackclock.fitting.prediction import (
     CANDIDATES,
     MAX_OPPOSITE_SHARE,
@@ -25,13 +33,13 @@ from ackclock.fitting.prediction import (
     MIN_BULK_TIME,
     Replay,
     Transfers,
-    limiting_window,
-    observed_of,
 )
 from ackclock.format import percent
 
 if TYPE_CHECKING:
     from ackclock.documents.analyze import Side
+    from ackclock.documents.fit import FittedInput
+    from ackclock.documents.parts import Direction
 
 REPLAYED_S = 15.0
 """Part of the input that is read and replayed."""
@@ -70,8 +78,8 @@ class OneEnd:
     """What one end shows."""
 
     capture: str
-    place: str
-    """Of the capture: "server" or "client"."""
+    place: Literal["server", "client"]
+    """Of the capture."""
     seen: Transfers
     rate_bps: float | None
     """By the spacing of ACKs or packets; None if it does not show."""
@@ -97,17 +105,17 @@ def read(capture: str, only: str | None, until_s: float | None = REPLAYED_S) -> 
         return InputError.problem(statement, hint, file=capture, option="CAPTURE")
 
     # The first end of a flow is the one that opened it: the client.
-    names: Mapping[str, Side] = {"down": "b2a", "up": "a2b"}
-    of = {name: sum(flow[key]["unique_bytes"] for flow in flows) for name, key in names.items()}
-    direction = max(of, key=lambda name: of[name])
+    names: dict[Direction, Side] = {"down": "b2a", "up": "a2b"}
+    sizes = {name: sum(flow[key]["unique_bytes"] for flow in flows) for name, key in names.items()}
+    direction = max(DIRECTIONS, key=lambda name: sizes[name])
     longest = max((flow["duration_s"] for flow in flows), default=0.0)
-    if not of[direction] or not longest or min(of.values()) > MAX_OPPOSITE_SHARE * of[direction]:
+    if not sizes[direction] or not longest or min(sizes.values()) > MAX_OPPOSITE_SHARE * sizes[direction]:
         raise refused("no bulk transfer in one direction", "capture a download or an upload of some seconds")
-    data, acks = names[direction], names["up" if direction == "down" else "down"]
+    data, acks = names[direction], names[OPPOSITE[direction]]
     bulk = [
         flow
         for flow in flows
-        if flow[data]["unique_bytes"] >= MIN_BULK_SHARE * of[direction]
+        if flow[data]["unique_bytes"] >= MIN_BULK_SHARE * sizes[direction]
         and flow["duration_s"] >= MIN_BULK_TIME * longest
     ]
     place = bulk[0]["vantage"]["place"] if bulk else None
@@ -118,20 +126,18 @@ def read(capture: str, only: str | None, until_s: float | None = REPLAYED_S) -> 
     rtts = [rtt for rtt in rtts if rtt["count"]]
     if sum(rtt["count"] for rtt in rtts) < MIN_RTTS:
         raise refused("too few RTTs", "capture at the sender of the data, or with TCP timestamps")
-    segments = sum(flow[data]["segments"] for flow in bulk)
-    retransmitted = sum(flow[data]["retransmitted_segments"] for flow in bulk)
-    observed = observed_of(
-        sum(flow[data]["unique_bytes"] for flow in bulk) * 8 / longest,
-        retransmitted / segments if segments else 0.0,
-        rtts,
-    )
     inferred = [flow[data]["inferred_path"] for flow in bulk]
     rates = [
-        one["rate_bps"] for one in inferred if one and one["rate_bps"] and (one["share"] or 0.0) >= MIN_SPACED_SHARE
+        rate for one in inferred if one and (one["share"] or 0.0) >= MIN_SPACED_SHARE and (rate := one["rate_bps"])
     ]
-    window = limiting_window([(flow[data], flow[acks]) for flow in bulk])
-    seen = Transfers(direction, len(bulk), longest, observed.rtt_min_ms, observed, window)
-    return OneEnd(capture, place, seen, max(rates) if rates else None, retransmitted, segments)
+    return OneEnd(
+        capture,
+        place,
+        Transfers.of(direction, longest, [(flow[data], flow[acks]) for flow in bulk], rtts),
+        max(rates) if rates else None,
+        sum(flow[data]["retransmitted_segments"] for flow in bulk),
+        sum(flow[data]["segments"] for flow in bulk),
+    )
 
 
 @dataclass
@@ -150,15 +156,18 @@ class Search:
         key = (round(100 * math.log(rate)), round(50 * math.log(queue)), round(1e5 * loss))
         if key not in self.tried:
             seen = self.end.seen.observed
-            link = self.link(rate, queue, loss, delay_interval(self.end, rate)[1])
-            simulated = self.replay.simulated(link, self.variant, SEEDS)
+            hop = self.hop(rate, queue, loss, delay_interval(self.end, rate)[1])
+            simulated = self.replay.simulated(hop.link(), self.variant, SEEDS)
             # The minimum RTT is that of the handshake, which a simulation's samples do not have.
             self.tried[key] = distance(replace(simulated, rtt_min_ms=seen.rtt_min_ms), seen)
         return self.tried[key]
 
-    def link(self, rate: float, queue: float, loss: float, delay_ms: float) -> dict[str, Any]:
-        return link_of(
-            _plain(self.end.seen.direction, rate, queue, loss, delay_ms), dict.fromkeys(DIRECTIONS, True), ""
+    def hop(self, rate: float, queue: float, loss: float, delay_ms: float) -> FittedHop:
+        data = self.end.seen.direction
+        acks = OPPOSITE[data]
+        queues = {f"queue.{data}.bytes": queue, f"queue.{acks}.bytes": max(queue, MIN_QUEUE_BYTES)}
+        return hop_of(
+            {f"rate.{data}": rate, f"rate.{acks}": rate, **queues, f"loss.{data}.mean": loss, "delay": delay_ms}
         )
 
 
@@ -171,38 +180,6 @@ def delay_interval(end: OneEnd, rate: float) -> tuple[float, float, float]:
     return max(0.0, half - full), max(0.0, half - handshake), half
 
 
-def _plain(data: str, rate: float, queue: float, loss: float, delay_ms: float) -> list[Parameter]:
-    """Values alone, for a link."""
-    acks = "up" if data == "down" else "down"
-    used = {
-        f"rate.{data}": rate,
-        f"rate.{acks}": rate,
-        f"queue.{data}.bytes": queue,
-        f"queue.{acks}.bytes": max(queue, MIN_QUEUE_BYTES),
-        f"loss.{data}.mean": loss,
-        "delay": delay_ms,
-    }
-    return [Parameter(f"hop.{HOP}.{path}", "", "assumed", "", "", used=value) for path, value in used.items()]
-
-
-@dataclass(frozen=True)
-class OneEndFit:
-    """The most likely link with its parameters."""
-
-    end: OneEnd
-    parameters: list[Parameter]
-    link: dict[str, Any]
-    variant: str
-    distance: float
-
-    @property
-    def remarks(self) -> list[str]:
-        texts = remarks(self.end)
-        if self.distance > MAX_DISTANCE:
-            texts.append(unlike(self.distance))
-        return texts
-
-
 def unlike(distance: float) -> str:
     """A link whose replays are not like the input."""
     return (
@@ -211,7 +188,7 @@ def unlike(distance: float) -> str:
     )
 
 
-def distance_of(end: OneEnd, link: Mapping[str, Any], variant: str | None) -> float:
+def distance_of(end: OneEnd, hop: FittedHop, variant: str | None) -> float:
     """The distance of the most similar of some replays over a link from what one end shows: the
     runs of a link with bursts of losses differ from each other.
     """
@@ -219,7 +196,7 @@ def distance_of(end: OneEnd, link: Mapping[str, Any], variant: str | None) -> fl
     replay = seen.replay()
 
     def of(name: str, seed: int) -> float:
-        simulated = replay.simulated(link, name, [seed])
+        simulated = replay.simulated(hop.link(), name, [seed])
         return distance(replace(simulated, rtt_min_ms=seen.observed.rtt_min_ms), seen.observed)
 
     return min(of(name, seed) for name in ([variant] if variant else CANDIDATES) for seed in REPEATS)
@@ -231,12 +208,11 @@ def remarks(end: OneEnd) -> list[str]:
     return [f"one end was captured: a second capture, at the {other}, shows each direction's delays and losses"]
 
 
-def fit_one_end(end: OneEnd, title: str, variant: str | None, count: int, seed: int) -> OneEndFit:
-    """The link whose replays are most like what one end shows.
+def fit_one_end(end: OneEnd, variant: str | None, count: int, seed: int) -> tuple[LinkDescription, float]:
+    """The link whose replays are most like what one end shows, and their distance.
 
     Args:
         end: what it shows.
-        title: of the link.
         variant: the sender's congestion control, if it is known.
         count: number of draws.
         seed: of the draws.
@@ -269,8 +245,8 @@ def fit_one_end(end: OneEnd, title: str, variant: str | None, count: int, seed: 
             score, rate, queue, loss = best
     drawn = _draws(search, score, (rate, queue, loss), count, seed)
     parameters = _parameters(end, (rate, queue, loss, delay_interval(end, rate)[1]), drawn, score)
-    link = {**link_of(parameters, dict.fromkeys(DIRECTIONS, True), title), "title": title}
-    return OneEndFit(end, parameters, link, search.variant, score)
+    texts = [*remarks(end), *([unlike(score)] if score > MAX_DISTANCE else [])]
+    return LinkDescription(parameters, hop_of(used_values(parameters)), texts), score
 
 
 def _draws(
@@ -304,72 +280,38 @@ def _parameters(
     score: float,
 ) -> list[Parameter]:
     data = end.seen.direction
-    acks = "up" if data == "down" else "down"
+    acks = OPPOSITE[data]
     rate, queue, loss, delay = best
     rates, queues, losses, delays = (tuple(one) for one in zip(*drawn, strict=True))
     text = f"replays of the input differ by {math.sqrt(score):.1f} standard deviations of a repeat"
-    spacing = f"spacing of the {'ACKs' if end.is_sender else 'packets'}"
-    path = f"hop.{HOP}"
+    replays, spacing = "replays of the input", f"spacing of the {'ACKs' if end.is_sender else 'packets'}"
     is_like = score <= MAX_DISTANCE
     unseen = "one end does not show the direction of ACKs"
-    rows = [
-        _row(f"{path}.rate.{data}", "b/s", rate, rates, spacing if end.rate_bps else "replays of the input", text),
-        Parameter(
-            f"{path}.rate.{acks}",
-            "b/s",
-            "assumed",
-            "none",
-            unseen,
-            used=rate,
-            why=unseen,
-            draws=_wide(rate, len(drawn), 1),
-        ),
-        _row(f"{path}.queue.{data}.bytes", "B", queue, queues, "replays of the input", text, is_like=is_like),
-        Parameter(
-            f"{path}.queue.{acks}.bytes",
-            "B",
-            "assumed",
-            "none",
-            unseen,
-            used=float(round(max(queue, MIN_QUEUE_BYTES))),
-            why=unseen,
-            draws=_wide(max(queue, MIN_QUEUE_BYTES), len(drawn), 2),
-        ),
-    ]
+    standing = max(queue, MIN_QUEUE_BYTES)
+    loss_path = path_of("loss", data, "mean")
     losing = f"{end.retransmitted} of {end.packets} segments retransmitted ({percent(end.retransmitted / max(1, end.packets))})"
     if loss:
-        rows.append(
-            _row(f"{path}.loss.{data}.mean", "1", loss, losses, "replays of the input", losing, is_like=is_like)
-        )
+        lossy = _row(loss_path, "1", loss, losses, replays, losing, is_like=is_like)
     else:
         hi = max(sorted(losses)[int(0.975 * len(losses))], 3 / max(1, end.packets))
         why = "the queue explains the retransmissions" if end.retransmitted else "nothing was retransmitted"
-        rows.append(
-            Parameter(
-                f"{path}.loss.{data}.mean",
-                "1",
-                "bounded",
-                "replays of the input",
-                losing,
-                lo=0.0,
-                hi=hi,
-                used=0.0,
-                why=why,
-            )
-        )
-    rows.append(
-        replace(
-            _row(f"{path}.delay", "ms", delay, delays, "minimum RTT", text),
-            evidence="half of the minimum RTT in each direction, less service times: one end does not show them apart",
-        )
-    )
-    return rows
+        lossy = Parameter(loss_path, "1", "bounded", replays, losing, lo=0.0, hi=hi, used=0.0, why=why)
+    halves = "half of the minimum RTT in each direction, less service times: one end does not show them apart"
+    return [
+        _row(path_of("rate", data), "b/s", rate, rates, spacing if end.rate_bps else replays, text),
+        Parameter.unseen(path_of("rate", acks), "b/s", unseen, rate, _wide(rate, len(drawn), 1)),
+        _row(path_of("queue", data, "bytes"), "B", queue, queues, replays, text, is_like=is_like),
+        Parameter.unseen(
+            path_of("queue", acks, "bytes"), "B", unseen, float(round(standing)), _wide(standing, len(drawn), 2)
+        ),
+        lossy,
+        _row(path_of("delay"), "ms", delay, delays, "minimum RTT", halves),
+    ]
 
 
 def _wide(used: float, count: int, seed: int) -> tuple[float, ...]:
-    """Draws of a value that does not show: up to four times more and less."""
-    rng = random.Random(seed)
-    return tuple(used * 4 ** rng.uniform(-1, 1) for _ in range(count))
+    """Draws of a value that does not show."""
+    return guesses(used, random.Random(seed), count=count)
 
 
 def _row(
@@ -379,7 +321,7 @@ def _row(
     return of_draws(path, unit, value, draws, text, method=method, why=why, is_like=is_like)
 
 
-def document_inputs(end: OneEnd) -> list[Mapping[str, Any]]:
+def document_inputs(end: OneEnd) -> list[FittedInput]:
     """`inputs` of the document."""
     seen = end.seen
     return [{"capture": end.capture, "run": 1, "end": end.place, "flows": seen.flows, "duration_s": seen.duration_s}]

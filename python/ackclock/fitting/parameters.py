@@ -6,13 +6,33 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from ackclock.fitting import evidence
 
+if TYPE_CHECKING:
+    from ackclock.documents.engine import (
+        ChannelFit,
+        DirectionFit,
+        FittedBaseDelay,
+        FittedChannelLoss,
+        FittedNone,
+        FittedQueueLimit,
+        FittedServiceRate,
+        Jitter,
+        JitterParameter,
+        LinkFit,
+        PeriodicStalls,
+    )
+    from ackclock.documents.fit import FittedParameter, NotIdentified
+    from ackclock.documents.parts import Direction
+
+    Fitted = FittedServiceRate | FittedBaseDelay | FittedQueueLimit | FittedChannelLoss | FittedNone | JitterParameter
+
 HOP = "access"
 """Name of the fitted hop."""
-DIRECTIONS = ("down", "up")
+DIRECTIONS: tuple[Direction, Direction] = ("down", "up")
+OPPOSITE: Mapping[Direction, Direction] = {"down": "up", "up": "down"}
 MIN_QUEUE_BYTES = 15_000
 """Minimum of an assumed queue: ten full packets."""
 MIN_PACKETS_BYTES = 4500
@@ -25,6 +45,8 @@ DRAWS = 400
 GUESS = 4.0
 """Factor by which an assumed rate or queue may be wrong: its draws reach that far, so that a
 comparison that depends on it is a tie."""
+MAX_HALF_WIDTH = 0.5
+"""Maximum relative half-width of the interval of a parameter that is identified."""
 MIN_SERVING_SHARE = 0.3
 MIN_SERVING_DIFFERENCE = 0.05
 """Minimum share of the service times of a busy link that agree, and by how much faster they are
@@ -43,7 +65,7 @@ class Parameter:
 
     path: str
     unit: str
-    status: str
+    status: Literal["identified", "bounded", "assumed"]
     method: str
     evidence: str
     value: float | None = None
@@ -54,63 +76,144 @@ class Parameter:
     kind: str = ""
     draws: Sequence[float] = field(default=(), repr=False)
 
-    def row(self) -> dict[str, Any]:
+    @classmethod
+    def unseen(
+        cls, path: str, unit: str, why: str, used: float | None = None, draws: Sequence[float] = ()
+    ) -> Parameter:
+        """An assumed one of which the input shows nothing."""
+        return cls(path, unit, "assumed", "none", why, used=used, why=why, draws=draws)
+
+    @classmethod
+    def within(
+        cls,
+        path: str,
+        unit: str,
+        method: str,
+        text: str,
+        found: Interval,
+        draws: Sequence[float] = (),
+        *,
+        used: float | None = None,
+        why: str = "",
+    ) -> Parameter:
+        """One with an interval: bounded if there is a reason `why`, else identified."""
+        used = found.value if used is None else used
+        row = cls(path, unit, "bounded", method, text, None, found.lo, found.hi, used, why, draws=draws)
+        return row if why else replace(row, status="identified", value=found.value)
+
+    def with_interval(self, found: Interval) -> Parameter:
+        return replace(self, value=found.value, lo=found.lo, hi=found.hi)
+
+    @property
+    def key(self) -> str:
+        """The path in the hop."""
+        return self.path.removeprefix(f"hop.{HOP}.")
+
+    def row(self) -> FittedParameter:
         """The row of the document."""
-        keys = ("path", "value", "unit", "lo", "hi", "status", "method", "evidence")
-        row = {key: getattr(self, key) for key in keys}
+        row: FittedParameter = {
+            "path": self.path,
+            "value": self.value,
+            "unit": self.unit,
+            "lo": self.lo,
+            "hi": self.hi,
+            "status": self.status,
+            "method": self.method,
+            "evidence": self.evidence,
+        }
         return {**row, "kind": self.kind} if self.kind else row
 
-    def not_identified(self) -> dict[str, Any]:
+    def not_identified(self) -> NotIdentified:
         """The row of the document's `not_identified`."""
         return {"path": self.path, "why": self.why, "default": self.used}
 
 
-def parameters_of(fit: Mapping[str, Any]) -> list[Parameter]:
+@dataclass(frozen=True)
+class Interval:
+    """A value with its 95 % interval."""
+
+    value: float
+    lo: float
+    hi: float
+
+    @classmethod
+    def of(cls, fitted: Fitted, scale: float = 1.0) -> Interval:
+        """That of an identified parameter of the engine's."""
+        value, lo, hi = fitted["value"], fitted["lo"], fitted["hi"]
+        assert value is not None and lo is not None and hi is not None
+        return cls(value * scale, lo * scale, hi * scale)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Narrow enough for a value."""
+        return self.hi - self.lo <= 2 * MAX_HALF_WIDTH * self.value
+
+    def at_least(self, minimum: float) -> Interval:
+        return Interval(max(self.value, minimum), max(self.lo, minimum), max(self.hi, minimum))
+
+    def rounded(self) -> Interval:
+        """Without the digits that the interval does not support; the interval is widened by
+        rounding, never narrowed.
+        """
+        width = self.hi - self.lo
+        if not width > 0 or not math.isfinite(width):
+            return self
+        digits = -math.floor(math.log10(width / ROUNDED_TO))
+        step = 10.0**-digits
+        # The second rounding removes the binary rest of the division.
+        steps = round(self.value / step), math.floor(self.lo / step), math.ceil(self.hi / step)
+        return Interval(*(round(count * step, max(digits, 0)) for count in steps))
+
+
+def path_of(*keys: str) -> str:
+    """A path in the fitted hop."""
+    return ".".join(("hop", HOP, *keys))
+
+
+def guesses(used: float, rng: random.Random, factor: float = GUESS, count: int = DRAWS) -> tuple[float, ...]:
+    """Draws of a value that may be wrong by this factor."""
+    return tuple(used * factor ** rng.uniform(-1, 1) for _ in range(count))
+
+
+def parameters_of(fit: LinkFit) -> list[Parameter]:
     """All parameters of the engine's fit, in the order of a hop's keys."""
     rates = {direction: _rate(fit, direction) for direction in DIRECTIONS}
     stalls = [row for direction in DIRECTIONS for row in _stalls(fit[direction]["periodic_stalls"], direction)]
     late = [row for direction in DIRECTIONS for row in _reordering(fit[direction], direction)]
     delays = _delays(fit)
-    rtt_ms = sum(delay.used or 0.0 for delay in delays) * (2 if len(delays) == 1 else 1)
+    rtt_ms = rtt_of(delays)
     queues = [_queue(fit, direction, rates, rtt_ms) for direction in DIRECTIONS]
     losses = [row for direction in DIRECTIONS for row in _loss(fit[direction]["loss"], direction)]
     jitters = [row for direction in DIRECTIONS for row in _jitter(fit[direction]["jitter"], direction)]
     return [*rates.values(), *queues, *losses, *delays, *jitters, *late, *stalls]
 
 
-def _path(*keys: str) -> str:
-    return ".".join(("hop", HOP, *keys))
+def rtt_of(delays: Sequence[Parameter]) -> float:
+    """The RTT in ms without queues, of the delays of both directions or of one for both."""
+    return sum(delay.used or 0.0 for delay in delays) * (2 if len(delays) == 1 else 1)
 
 
-def _rate(fit: Mapping[str, Any], direction: str) -> Parameter:
+def _rate(fit: LinkFit, direction: Direction) -> Parameter:
     fitted = fit[direction]["rate"]
-    path, method = _path("rate", direction), evidence.rate_method(fitted["evidence"]["method"])
+    facts = fitted["evidence"]
+    path, method, text = path_of("rate", direction), evidence.METHODS[facts["method"]], evidence.rate(fitted)
     if fitted["status"] == "identified":
-        row = _identified(path, "b/s", method, evidence.rate(fitted), fitted)
+        row = _identified(path, "b/s", method, text, fitted)
         return _shared(row, fitted) if serves_others(fitted) else row
-    other = fit["up" if direction == "down" else "down"]["rate"]
+    other = fit[OPPOSITE[direction]]["rate"]
     lo, hi = fitted["lo"], fitted["hi"]
     # ACKs alone need less than their direction carries.
     assumed = [rate for rate in (other["value"], other["lo"]) if rate is not None][:1]
-    used = min(max([*assumed, lo or 0.0]), hi if hi is not None else math.inf) or None
-    if fitted["evidence"]["bursts"] is not None:
+    used, factor = min(max([*assumed, lo or 0.0]), math.inf if hi is None else hi) or None, GUESS
+    if facts["bursts"] is not None:
         # Service times that do not agree are those of a token bucket and of its bursts.
-        used = math.sqrt(lo * hi) if fitted["evidence"]["method"] == "mode" else lo
-    return Parameter(
-        path,
-        "b/s",
-        "bounded",
-        method,
-        evidence.rate(fitted),
-        lo=lo,
-        hi=hi,
-        used=used,
-        why=evidence.no_rate(fit, direction),
-        draws=_guesses(path, used, lo, hi, factor=hi / lo if fitted["evidence"]["bursts"] else GUESS),
-    )
+        assert lo is not None and hi is not None
+        used, factor = math.sqrt(lo * hi) if facts["method"] == "mode" else lo, hi / lo
+    why, draws = evidence.no_rate(facts), _guesses(path, used, lo, hi, factor)
+    return Parameter(path, "b/s", "bounded", method, text, lo=lo, hi=hi, used=used, why=why, draws=draws)
 
 
-def serves_others(fitted: Mapping[str, Any]) -> bool:
+def serves_others(fitted: FittedServiceRate) -> bool:
     """A busy link has a sharp service time and a lower mean rate: it served packets of others."""
     facts = fitted["evidence"]
     # Null without a gap in the mode.
@@ -125,18 +228,19 @@ def serves_others(fitted: Mapping[str, Any]) -> bool:
     )
 
 
-def _shared(row: Parameter, fitted: Mapping[str, Any]) -> Parameter:
+def _shared(row: Parameter, fitted: FittedServiceRate) -> Parameter:
     """The rate of a link that serves others as well: from what was left to the rate of its service
     times.
     """
-    assert row.value is not None and row.lo is not None
-    hi = fitted["value"] * (1 + fitted["evidence"]["mode_above_mean"])
+    mean, above = fitted["value"], fitted["evidence"]["mode_above_mean"]
+    assert row.value is not None and row.lo is not None and mean is not None and above is not None
+    hi = mean * (1 + above)
     rng = random.Random(row.path)
     return replace(
         row,
         status="bounded",
         value=None,
-        hi=rounded(row.value, row.lo, hi)[2],
+        hi=Interval(row.value, row.lo, hi).rounded().hi,
         used=row.value,
         why="the link served others as well: what was left for these flows, to its own rate",
         draws=tuple(rng.uniform(row.lo, hi) for _ in row.draws),
@@ -155,33 +259,39 @@ def _guesses(
     return tuple(low * (high / low) ** rng.random() for _ in range(DRAWS))
 
 
-def _queue(fit: Mapping[str, Any], direction: str, rates: Mapping[str, Parameter], rtt_ms: float) -> Parameter:
-    path, fitted = _path("queue", direction, "bytes"), fit[direction]["queue"]
+def _queue(fit: LinkFit, direction: Direction, rates: Mapping[Direction, Parameter], rtt_ms: float) -> Parameter:
+    path, fitted = path_of("queue", direction, "bytes"), fit[direction]["queue"]
+    text = evidence.queue(fitted)
     if fitted is not None and fitted["status"] == "identified":
-        row = _identified(path, "B", "step of the loss rate over the backlog", evidence.queue(fitted), fitted)
+        row = _identified(path, "B", "step of the loss rate over the backlog", text, fitted)
         return _less_one_packet(row, fitted["evidence"]["packet"])
     seen = fitted["evidence"]["max_accepted"] if fitted is not None else 0.0
     rate = rates[direction].used or 0.0
-    opposite = "up" if direction == "down" else "down"
-    other, other_rate = fit[opposite]["queue"], rates[opposite].used
+    other, other_rate = fit[OPPOSITE[direction]]["queue"], rates[OPPOSITE[direction]].used
     why = evidence.no_queue(fitted)
     if other is not None and other["status"] == "identified" and other_rate:
-        used = max(seen, other["value"] * rate / other_rate, MIN_PACKETS_BYTES)
+        used = max(seen, Interval.of(other).value * rate / other_rate, MIN_PACKETS_BYTES)
         why += "; taken to hold as long a queue in time as the other direction's"
     else:
-        used = max(2 * seen, rate / 8 * rtt_ms / 1e3, MIN_QUEUE_BYTES)
+        used = assumed_queue(seen, rate, rtt_ms)
     used = float(round(used))
-    return Parameter(
-        path,
-        "B",
-        "bounded" if seen else "assumed",
-        "largest backlog" if seen else "none",
-        evidence.queue(fitted),
-        lo=seen or None,
-        used=used,
-        why=why,
-        draws=_guesses(path, used, seen, None),
-    )
+    return unlimited(path, seen, used, text, "largest backlog", why, _guesses(path, used, seen, None))
+
+
+def assumed_queue(seen: float, rate_bps: float, rtt_ms: float) -> float:
+    """The bytes of a queue that was never seen to overflow: twice its largest backlog, or one
+    bandwidth-delay product.
+    """
+    return max(2 * seen, rate_bps / 8 * rtt_ms / 1e3, MIN_QUEUE_BYTES)
+
+
+def unlimited(
+    path: str, seen: float, used: float, text: str, method: str, why: str, draws: Sequence[float]
+) -> Parameter:
+    """A queue whose limit does not show: at least the backlog that was seen."""
+    if not seen:
+        return Parameter(path, "B", "assumed", "none", text, used=used, why=why, draws=draws)
+    return Parameter(path, "B", "bounded", method, text, lo=seen, used=used, why=why, draws=draws)
 
 
 def _less_one_packet(row: Parameter, packet: float) -> Parameter:
@@ -193,46 +303,42 @@ def _less_one_packet(row: Parameter, packet: float) -> Parameter:
     return replace(row, lo=max(packet, row.lo - packet), draws=draws)
 
 
-def _loss(fitted: Mapping[str, Any], direction: str) -> list[Parameter]:
+def _loss(fitted: ChannelFit, direction: str) -> list[Parameter]:
     mean, sojourn = fitted["mean"], fitted["bad_sojourn"]
-    path, text = _path("loss", direction, "mean"), evidence.loss(fitted)
+    path, text = path_of("loss", direction, "mean"), evidence.loss(mean)
     facts = mean["evidence"]
-    bursty = facts["is_bursty"]
-    method = "likelihood of Gilbert's channel" if bursty else "likelihood of independent losses"
-    rows = []
+    method = "likelihood of Gilbert's channel" if facts["is_bursty"] else "likelihood of independent losses"
     if mean["status"] == "identified":
-        rows.append(_identified(path, "1", method, text, mean))
+        rows = [_identified(path, "1", method, text, mean)]
     else:
         share = facts["lost"] / facts["packets"] if facts["packets"] else 0.0
-        why = evidence.no_loss(fitted)
+        lo, hi, why = mean["lo"], mean["hi"], evidence.no_loss(mean)
         drawn = tuple(mean["draws"]) if share else ()
-        rows.append(
-            Parameter(
-                path, "1", "bounded", method, text, lo=mean["lo"], hi=mean["hi"], used=share, why=why, draws=drawn
-            )
-        )
-    if bursty:
-        path = _path("loss", direction, "bad_sojourn")
+        rows = [Parameter(path, "1", "bounded", method, text, lo=lo, hi=hi, used=share, why=why, draws=drawn)]
+    if facts["is_bursty"]:
+        assert sojourn is not None
+        path = path_of("loss", direction, "bad_sojourn")
         if sojourn["status"] == "identified":
-            rows.append(_identified(path, "ms", method, text, sojourn, 1 / NS_PER_MS))
-        else:
-            lo, hi = sojourn["lo"] / NS_PER_MS, sojourn["hi"] / NS_PER_MS
-            why = f"{facts['bursts']} bursts are too few for their length"
-            drawn = tuple(draw / NS_PER_MS for draw in sojourn["draws"])
-            used = math.sqrt(lo * hi)
-            rows.append(Parameter(path, "ms", "bounded", method, text, lo=lo, hi=hi, used=used, why=why, draws=drawn))
+            return [*rows, _identified(path, "ms", method, text, sojourn, 1 / NS_PER_MS)]
+        assert sojourn["lo"] is not None and sojourn["hi"] is not None
+        lo, hi = sojourn["lo"] / NS_PER_MS, sojourn["hi"] / NS_PER_MS
+        why = f"{facts['bursts']} bursts are too few for their length"
+        drawn = tuple(draw / NS_PER_MS for draw in sojourn["draws"])
+        used = math.sqrt(lo * hi)
+        rows.append(Parameter(path, "ms", "bounded", method, text, lo=lo, hi=hi, used=used, why=why, draws=drawn))
     return rows
 
 
-def _delays(fit: Mapping[str, Any]) -> list[Parameter]:
+def _delays(fit: LinkFit) -> list[Parameter]:
     """The delay of each direction with known clocks, else one for both."""
-    if fit["known_clocks"]:
-        of = {_path("delay", direction): fit[direction]["base_delay"] for direction in DIRECTIONS}
-    else:
-        of = {_path("delay"): fit["delay"]}
+    every: dict[str, FittedBaseDelay | FittedNone] = (
+        {path_of("delay", direction): fit[direction]["base_delay"] for direction in DIRECTIONS}
+        if fit["known_clocks"]
+        else {path_of("delay"): fit["delay"]}
+    )
     text, method = evidence.delay(fit), "minimum delay of packets that found an empty path"
     rows = []
-    for path, fitted in of.items():
+    for path, fitted in every.items():
         if fitted["status"] == "identified":
             rows.append(_identified(path, "ms", method, text, fitted, 1 / NS_PER_MS))
             continue
@@ -242,77 +348,47 @@ def _delays(fit: Mapping[str, Any]) -> list[Parameter]:
     return rows
 
 
-def _jitter(fitted: Mapping[str, Any], direction: str) -> list[Parameter]:
-    path, text = _path("jitter", direction), evidence.jitter(fitted)
+def _jitter(fitted: Jitter, direction: str) -> list[Parameter]:
+    path, text = path_of("jitter", direction), evidence.jitter(fitted)
     if fitted["family"] is None:
         if fitted["status"] == "identified":
             hi = (fitted["p95"] or 0.0) / NS_PER_MS
             return [Parameter(path, "ms", "identified", "delays above their floor", text, value=0.0, lo=0.0, hi=hi)]
         return [Parameter(path, "ms", "assumed", "none", text, why=evidence.no_jitter(fitted))]
     method = f"{fitted['family']['kind']} distribution of the delays above their floor"
-    if fitted["status"] != "identified":
-        why = "no distribution of a link file describes the delays"
-        return [
-            Parameter(
-                f"{path}.{parameter['key']}",
-                "ms",
-                "assumed",
-                method,
-                text,
-                used=parameter["value"] / NS_PER_MS,
-                why=why,
-            )
-            for parameter in fitted["parameters"]
-        ]
+    why = "no distribution of a link file describes the delays"
     return [
-        _identified(f"{path}.{parameter['key']}", "ms", method, text, parameter, 1 / NS_PER_MS)
-        for parameter in fitted["parameters"]
+        _identified(f"{path}.{one['key']}", "ms", method, text, one, 1 / NS_PER_MS)
+        if fitted["status"] == "identified"
+        else Parameter(f"{path}.{one['key']}", "ms", "assumed", method, text, used=one["value"] / NS_PER_MS, why=why)
+        for one in fitted["parameters"]
     ]
 
 
-def _stalls(stalls: Mapping[str, Any] | None, direction: str) -> list[Parameter]:
+def _stalls(stalls: PeriodicStalls | None, direction: str) -> list[Parameter]:
     if stalls is None:
         return []
     text, method = f"{stalls['stalls']} times at which the link sent nothing of what waited", "period of the stalls"
-    path = _path("handover", direction)
-    return [_identified(f"{path}.{key}", "ms", method, text, stalls[key], 1 / NS_PER_MS) for key in ("every", "gap")]
-
-
-def _reordering(fit: Mapping[str, Any], direction: str) -> list[Parameter]:
-    found = fit["reordering"]
-    if found is None or (fit["jitter"]["in_order"] is False and fit["jitter"]["family"] is not None):
-        return []
-    text = f"others overtook {found['overtaken']} of {found['arrived']} packets"
-    path, method = _path("reorder", direction), "packets that others overtook"
+    times = {"every": stalls["every"], "gap": stalls["gap"]}
     return [
-        _identified(f"{path}.mean", "1", method, text, found["mean"]),
-        _identified(f"{path}.delay", "ms", method, text, found["delay"], 1 / NS_PER_MS),
+        _identified(path_of("handover", direction, key), "ms", method, text, time, 1 / NS_PER_MS)
+        for key, time in times.items()
     ]
 
 
-def _identified(
-    path: str, unit: str, method: str, text: str, fitted: Mapping[str, Any], scale: float = 1.0
-) -> Parameter:
-    value, lo, hi = (fitted[key] * scale for key in ("value", "lo", "hi"))
+def _reordering(fit: DirectionFit, direction: str) -> list[Parameter]:
+    found = fit["reordering"]
+    if found is None or (fit["jitter"]["in_order"] is False and fit["jitter"]["family"] is not None):
+        return []
+    text, method = f"others overtook {found['overtaken']} of {found['arrived']} packets", "packets that others overtook"
+    return [
+        _identified(path_of("reorder", direction, "mean"), "1", method, text, found["mean"]),
+        _identified(path_of("reorder", direction, "delay"), "ms", method, text, found["delay"], 1 / NS_PER_MS),
+    ]
+
+
+def _identified(path: str, unit: str, method: str, text: str, fitted: Fitted, scale: float = 1.0) -> Parameter:
+    found = Interval.of(fitted, scale)
     if unit == "ms":  # an unloaded path may be shorter than what the clocks resolve
-        value, lo, hi = max(value, 0.0), max(lo, 0.0), max(hi, 0.0)
-    value, lo, hi = rounded(value, lo, hi)
-    draws = tuple(draw * scale for draw in fitted["draws"])
-    return Parameter(path, unit, "identified", method, text, value, lo, hi, used=value, draws=draws)
-
-
-def rounded(value: float, lo: float, hi: float) -> tuple[float, float, float]:
-    """A value and its interval without the digits that the interval does not support; the interval
-    is widened by rounding, never narrowed.
-    """
-    width = hi - lo
-    if not width > 0 or not math.isfinite(width):
-        return value, lo, hi
-    digits = -math.floor(math.log10(width / ROUNDED_TO))
-    step = 10.0**-digits
-    # The second rounding removes the binary rest of the division.
-    return (
-        round(round(value / step) * step, max(digits, 0)),
-        round(math.floor(lo / step) * step, max(digits, 0)),
-        round(math.ceil(hi / step) * step, max(digits, 0)),
-    )
+        found = found.at_least(0.0)
+    return Parameter.within(path, unit, method, text, found.rounded(), tuple(draw * scale for draw in fitted["draws"]))

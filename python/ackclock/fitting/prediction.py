@@ -9,17 +9,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, Protocol
+from statistics import fmean, median, stdev
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.fitting.engine import engine_fit
+from ackclock.fitting.parameters import DIRECTIONS, HOP, OPPOSITE
 from ackclock.format import percent
+from ackclock.input.objects import Bulk, Flow, Hop, Link, Queue, Tcp
 from ackclock.input.units import show_size
 from ackclock.simulation.metrics import together_bps
 
 if TYPE_CHECKING:
-    from ackclock.documents.engine import DirectionReport, FlowReport, LinkFit
+    from ackclock.documents.engine import DirectionReport, FlowReport, LinkFit, SummaryStats
+    from ackclock.documents.fit import ErrorQuantiles, FitScore, FitVerdict, GoodFor, HeldOut
+    from ackclock.documents.parts import Direction
+    from ackclock.documents.simulate import SimulatedFlow
+    from ackclock.simulation.run import Simulation
 
 CANDIDATES = ("cubic", "reno", "bbr")
 """Congestion controls that the sender may have had: those of the running kernels."""
@@ -34,7 +40,7 @@ CHANCE = 2.0
 """Standard deviations between runs that explain an error."""
 ALIKE = 0.02
 """Difference of misfits that shows no congestion control: a bin of two RTT figures' histogram."""
-GOOD_FOR = {
+GOOD_FOR: Mapping[GoodFor, str] = {
     "buffers": "Good enough to choose a variant and a buffer",
     "variants": "Good enough to choose a variant, not to choose a buffer",
     "large differences": "Good enough for large differences alone",
@@ -81,52 +87,43 @@ class Replay:
     in bytes limited them; None where it did not.
     """
 
-    direction: str
+    direction: Direction
     flows: int
     duration_s: float
     from_s: float
     to_s: float
     receive_window: int | None = None
 
-    def _tcp(self, variant: str) -> dict[str, Any]:
-        window = {} if self.receive_window is None else {"receive_buffer": f"{self.receive_window} B"}
-        return {"variant": variant, **window}
+    def _simulation(
+        self, link: Link, variant: str, seeds: Sequence[int], captured_in: Path | None = None
+    ) -> Simulation:
+        """The flows over a link, by the part that is compared; with captures of the whole."""
+        from ackclock.api import simulate
 
-    def simulated(self, link: Mapping[str, Any], variant: str, seeds: Sequence[int]) -> Observed:
+        is_captured = captured_in is not None
+        return simulate(
+            link,
+            [Flow(name="flow", direction=self.direction, count=self.flows, workload=Bulk())],
+            duration=f"{self.duration_s:.3f} s",
+            seeds=list(seeds),
+            tcp=Tcp(variant=variant, receive_buffer=self.receive_window),
+            sample="0 s",
+            measure=None if is_captured else {"window": [f"{self.from_s:.3f} s", f"{self.to_s:.3f} s"]},
+            out=captured_in,
+            captures="pcapng" if is_captured else None,
+        )
+
+    def simulated(self, link: Link, variant: str, seeds: Sequence[int]) -> Observed:
         """The means over the seeds."""
         return mean_of(self.runs(link, variant, seeds))
 
-    def runs(self, link: Mapping[str, Any], variant: str, seeds: Sequence[int]) -> list[Observed]:
+    def runs(self, link: Link, variant: str, seeds: Sequence[int]) -> list[Observed]:
         """What the flows do with each seed."""
-        from ackclock.api import simulate
+        return [_of_flows(summary["flows"]) for summary in self._simulation(link, variant, seeds).summaries]
 
-        flow = {"name": "flow", "direction": self.direction, "count": self.flows, "workload": {"kind": "bulk"}}
-        run = simulate(
-            {"hop": link["hop"]},
-            [flow],
-            duration=f"{self.duration_s:.3f} s",
-            seeds=list(seeds),
-            tcp=self._tcp(variant),
-            sample="0 s",
-            measure={"window": [f"{self.from_s:.3f} s", f"{self.to_s:.3f} s"]},
-        )
-        return [_of_flows(summary["flows"]) for summary in run.summaries]
-
-    def captured(self, link: Mapping[str, Any], variant: str, seed: int, folder: Path) -> list[str]:
+    def captured(self, link: Link, variant: str, seed: int, folder: Path) -> list[str]:
         """Simulate one seed into a run folder; the captures of both ends."""
-        from ackclock.api import simulate
-
-        flow = {"name": "flow", "direction": self.direction, "count": self.flows, "workload": {"kind": "bulk"}}
-        simulate(
-            {"hop": link["hop"]},
-            [flow],
-            duration=f"{self.duration_s:.3f} s",
-            seed=seed,
-            tcp=self._tcp(variant),
-            sample="0 s",
-            out=folder,
-            captures="pcapng",
-        )
+        self._simulation(link, variant, [seed], folder)
         return [str(path) for path in sorted((folder / "captures").glob("*.pcapng"))]
 
 
@@ -135,7 +132,7 @@ def mean_of(runs: Sequence[Observed]) -> Observed:
     return Observed(*(fmean(getattr(one, of.name) for one in runs) for of in fields(Observed)))
 
 
-def _of_flows(flows: Sequence[Mapping[str, Any]]) -> Observed:
+def _of_flows(flows: Sequence[SimulatedFlow]) -> Observed:
     sent = sum(flow["segments_sent"] for flow in flows)
     retransmitted = sum(flow["retransmitted_segments"] for flow in flows)
     return observed_of(
@@ -145,19 +142,19 @@ def _of_flows(flows: Sequence[Mapping[str, Any]]) -> Observed:
     )
 
 
-def observed_of(goodput_bps: float, retransmission_rate: float, rtts: Sequence[Mapping[str, Any]]) -> Observed:
+def observed_of(goodput_bps: float, retransmission_rate: float, rtts: Sequence[SummaryStats]) -> Observed:
     """Figures of all flows: the largest p95, the smallest minimum, and means over the samples."""
     rtts = [rtt for rtt in rtts if rtt["count"]]
     samples = sum(rtt["count"] for rtt in rtts)
 
-    def mean(name: str) -> float:
-        return sum(rtt[name] * rtt["count"] for rtt in rtts) / samples if samples else 0.0
+    def mean(name: Literal["p50", "mean"]) -> float:
+        return sum((rtt[name] or 0.0) * rtt["count"] for rtt in rtts) / samples if samples else 0.0
 
     return Observed(
         goodput_bps,
-        max((rtt["p95"] for rtt in rtts), default=0.0),
+        max((rtt["p95"] or 0.0 for rtt in rtts), default=0.0),
         retransmission_rate,
-        min((rtt["min"] for rtt in rtts), default=0.0),
+        min((rtt["min"] or 0.0 for rtt in rtts), default=0.0),
         mean("p50"),
         mean("mean"),
     )
@@ -169,12 +166,28 @@ class Transfers:
     their limit; None where it is not.
     """
 
-    direction: str
+    direction: Direction
     flows: int
     duration_s: float
-    min_rtt_ms: float
     observed: Observed
     receive_window: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        direction: Direction,
+        duration_s: float,
+        bulk: Sequence[tuple[DirectionReport, DirectionReport]],
+        rtts: Sequence[SummaryStats],
+    ) -> Transfers:
+        """Those of bulk flows, with the figures of each one's data and of its ACKs."""
+        segments = sum(data["segments"] for data, _ in bulk)
+        observed = observed_of(
+            sum(data["unique_bytes"] for data, _ in bulk) * 8 / duration_s,
+            sum(data["retransmitted_segments"] for data, _ in bulk) / segments if segments else 0.0,
+            rtts,
+        )
+        return cls(direction, len(bulk), duration_s, observed, limiting_window(bulk))
 
     def replay(self, duration_s: float | None = None, from_s: float = 0.0, to_s: float | None = None) -> Replay:
         """A simulation of as many flows, for as long, and the part of it that is compared."""
@@ -183,7 +196,7 @@ class Transfers:
         return Replay(self.direction, self.flows, lasting, from_s, until, self.receive_window)
 
 
-def limiting_window(flows: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> int | None:
+def limiting_window(flows: Sequence[tuple[DirectionReport, DirectionReport]]) -> int | None:
     """The largest receive window in bytes, where it limits each of the flows for most of its time;
     None otherwise. `flows` have the figures of the data, and of their ACKs.
     """
@@ -239,7 +252,7 @@ class Ends:
 
         return analyze(capture, filter=self.only, since=since_s, until=until_s).document["flows"]
 
-    def _sent(self, flow: FlowReport, direction: str) -> DirectionReport:
+    def _sent(self, flow: FlowReport, direction: Direction) -> DirectionReport:
         """A flow's figures in one direction."""
         from_client = flow["client"] in self._clients
         return flow["a2b" if from_client == (direction == "up") else "b2a"]
@@ -251,104 +264,93 @@ class Ends:
         A flow is bulk if it lasts and has a share of the bytes: a simulated one sends all the time.
         """
         flows = self._flows(self.server, since_s, until_s)
-        of = {name: sum(self._sent(flow, name)["unique_bytes"] for flow in flows) for name in ("down", "up")}
-        direction = max(of, key=lambda name: of[name])
-        if min(of.values()) > MAX_OPPOSITE_SHARE * of[direction]:
+        sizes = {name: sum(self._sent(flow, name)["unique_bytes"] for flow in flows) for name in DIRECTIONS}
+        direction = max(DIRECTIONS, key=lambda name: sizes[name])
+        if min(sizes.values()) > MAX_OPPOSITE_SHARE * sizes[direction]:
             return None
         if direction == "up":
             flows = self._flows(self.client, since_s, until_s)
         longest = max((flow["duration_s"] for flow in flows), default=0.0)
-        other = "up" if direction == "down" else "down"
-        both = [
-            (sent, self._sent(flow, other))
+        bulk = [
+            (sent, self._sent(flow, OPPOSITE[direction]))
             for flow in flows
-            if (sent := self._sent(flow, direction))["unique_bytes"] >= MIN_BULK_SHARE * of[direction]
+            if (sent := self._sent(flow, direction))["unique_bytes"] >= MIN_BULK_SHARE * sizes[direction]
             and flow["duration_s"] >= MIN_BULK_TIME * longest
         ]
-        bulk = [sent for sent, _ in both]
-        rtts = [sent["rtt_ms"] for sent in bulk if sent["rtt_ms"]["count"]]
-        if not rtts or not longest:
-            return None
-        segments = sum(sent["segments"] for sent in bulk)
-        observed = observed_of(
-            sum(sent["unique_bytes"] for sent in bulk) * 8 / longest,
-            sum(sent["retransmitted_segments"] for sent in bulk) / segments if segments else 0.0,
-            rtts,
-        )
-        min_rtt_ms = min(minimum for rtt in rtts if (minimum := rtt["min"]) is not None)
-        return Transfers(direction, len(bulk), longest, min_rtt_ms, observed, limiting_window(both))
+        rtts = [sent["rtt_ms"] for sent, _ in bulk if sent["rtt_ms"]["count"]]
+        return Transfers.of(direction, longest, bulk, rtts) if rtts and longest else None
 
 
-def naive_link(rate_bps: float, rtt_ms: float) -> dict[str, Any]:
-    """The link of a rate, half of the minimum RTT in each direction and a droptail queue of one
+def naive_link(seen: Observed) -> Link:
+    """The link of a goodput, half of the minimum RTT in each direction and a droptail queue of one
     bandwidth-delay product.
     """
-    queue = max(round(rate_bps / 8 * rtt_ms / 1e3), 3000)
-    hop = {
-        "name": "access",
-        "rate": f"{round(rate_bps)} b/s",
-        "delay": f"{round(rtt_ms / 2 * 1e3)} us",
-        "queue": {"kind": "droptail", "bytes": f"{queue} B"},
-    }
-    return {"hop": [hop]}
+    queue = max(round(seen.goodput_bps / 8 * seen.rtt_min_ms / 1e3), 3000)
+    rate, delay = f"{round(seen.goodput_bps)} b/s", f"{round(seen.rtt_min_ms / 2 * 1e3)} us"
+    return Link([Hop(name=HOP, rate=rate, delay=delay, queue=Queue(kind="droptail", bytes=queue))])
 
 
-@dataclass(frozen=True)
-class Score:
-    """The predictions of a fit and of the naive fit, for the part that was held out. `runs` are
-    those of the fitted link.
+def score(replay: Replay, link: Link, seen: Observed, truth: Observed, variant: str | None = None) -> FitScore:
+    """The predictions of a link, and of a naive one, for the held-out part of a replay.
+
+    Args:
+        replay: the flows, and the held-out part.
+        link: the one that is fitted to the part before it.
+        seen: what the flows did in the part that was fitted: the variant is the candidate that
+            does the same there over the link.
+        truth: what they did in the held-out part.
+        variant: the congestion control of the sender, if it is known.
     """
+    fitted_part = replace(replay, duration_s=replay.from_s, from_s=0.0, to_s=replay.from_s)
+    if variant is None:
+        variant = first_alike({name: misfit(fitted_part.simulated(link, name, [1]), seen) for name in CANDIDATES})
+    seeds = range(1, SEEDS + 1)
+    runs = replay.runs(link, variant, seeds)
+    fitted, naive = mean_of(runs), replay.simulated(naive_link(seen), variant, seeds)
+    row = held_out(variant, replay.direction, (replay.from_s, replay.to_s), fitted, truth)
+    naive_goodput, naive_rtt = naive.errors(truth)
+    spread = {
+        "goodput": stdev(run.goodput_bps for run in runs) / fitted.goodput_bps,
+        "rtt_p95": stdev(run.rtt_p95_ms for run in runs) / fitted.rtt_p95_ms,
+    }
+    return {
+        "held_out": [row],
+        "goodput_error": error_quantiles([row["goodput_error"]]),
+        "rtt_p95_error": error_quantiles([row["rtt_p95_error"]]),
+        "repeat_spread": spread,
+        "naive": {"goodput_error": naive_goodput, "rtt_p95_error": naive_rtt},
+        **verdict(row["goodput_error"], row["rtt_p95_error"], spread["goodput"], replay.receive_window),
+    }
 
-    replay: Replay
-    variant: str
-    truth: Observed
-    runs: Sequence[Observed]
-    naive: Observed
 
-    @property
-    def fitted(self) -> Observed:
-        """The prediction: the means of the runs."""
-        return mean_of(self.runs)
+def held_out(
+    variant: str, direction: Direction, part_s: tuple[float, float], predicted: Observed, truth: Observed
+) -> HeldOut:
+    """The errors of the prediction of a part."""
+    goodput, rtt = predicted.errors(truth)
+    return {
+        "variant": variant,
+        "direction": direction,
+        "buffers": "auto",
+        "from_s": part_s[0],
+        "to_s": part_s[1],
+        "goodput_error": goodput,
+        "rtt_p95_error": rtt,
+        "retransmission_ratio": (
+            predicted.retransmission_rate / truth.retransmission_rate if truth.retransmission_rate else None
+        ),
+    }
 
-    @property
-    def spread(self) -> dict[str, float]:
-        """The standard deviation between runs of the fitted link, relative to their mean."""
-        names = {"goodput": "goodput_bps", "rtt_p95": "rtt_p95_ms"}
-        return {
-            name: stdev(getattr(run, key) for run in self.runs) / getattr(self.fitted, key)
-            for name, key in names.items()
-        }
 
-    def document(self) -> dict[str, Any]:
-        """`score` of the document."""
-        goodput, rtt = self.fitted.errors(self.truth)
-        ratio = (
-            self.fitted.retransmission_rate / self.truth.retransmission_rate if self.truth.retransmission_rate else None
-        )
-        naive_goodput, naive_rtt = self.naive.errors(self.truth)
-        held_out = {
-            "variant": self.variant,
-            "direction": self.replay.direction,
-            "buffers": "auto",
-            "from_s": self.replay.from_s,
-            "to_s": self.replay.to_s,
-            "goodput_error": goodput,
-            "rtt_p95_error": rtt,
-            "retransmission_ratio": ratio,
-        }
-        return {
-            "held_out": [held_out],
-            "goodput_error": {"median": abs(goodput), "p90": abs(goodput)},
-            "rtt_p95_error": {"median": abs(rtt), "p90": abs(rtt)},
-            "repeat_spread": self.spread,
-            "naive": {"goodput_error": naive_goodput, "rtt_p95_error": naive_rtt},
-            **verdict(goodput, rtt, self.spread["goodput"], self.replay.receive_window),
-        }
+def error_quantiles(errors: Sequence[float]) -> ErrorQuantiles:
+    """Of the sizes of errors."""
+    ordered = sorted(map(abs, errors))
+    return {"median": median(ordered), "p90": ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]}
 
 
 def verdict(
     goodput_error: float, rtt_error: float, spread: float = 0.0, receive_window: int | None = None
-) -> dict[str, str]:
+) -> FitVerdict:
     """What the fit is good for, by the errors of its prediction: `good_for`, one of `GOOD_FOR`, and
     `sentence`.
 
@@ -357,6 +359,7 @@ def verdict(
     receive window that limited the input hides what the path carries beyond it.
     """
     by_chance = abs(goodput_error) <= CHANCE * spread
+    good_for: GoodFor
     if abs(goodput_error) > GOOD_GOODPUT:
         good_for = "large differences" if abs(goodput_error) <= USABLE or by_chance else "nothing"
     elif receive_window is not None:
@@ -393,30 +396,3 @@ def first_alike(misfits: Mapping[str, float]) -> str:
     `ALIKE` from it.
     """
     return next(name for name, found in misfits.items() if found <= min(misfits.values()) + ALIKE)
-
-
-def score(
-    replay: Replay,
-    links: Mapping[str, Mapping[str, Any]],
-    seen: Observed,
-    truth: Observed,
-    variant: str | None = None,
-) -> Score:
-    """The predictions of `links` ("fitted", "naive") for the held-out part of a replay.
-
-    Args:
-        replay: the flows, and the held-out part.
-        links: link files as dicts.
-        seen: what the flows did in the part that was fitted: the variant is the candidate that
-            does the same there over the fitted link.
-        truth: what they did in the held-out part.
-        variant: the congestion control of the sender, if it is known.
-    """
-    fitted_part = replace(replay, duration_s=replay.from_s, from_s=0.0, to_s=replay.from_s)
-    if variant is None:
-        variant = first_alike(
-            {name: misfit(fitted_part.simulated(links["fitted"], name, [1]), seen) for name in CANDIDATES}
-        )
-    seeds = range(1, SEEDS + 1)
-    runs = replay.runs(links["fitted"], variant, seeds)
-    return Score(replay, variant, truth, runs, replay.simulated(links["naive"], variant, seeds))

@@ -4,93 +4,104 @@ beside the link file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from ackclock import format
-from ackclock.fitting.parameters import DIRECTIONS, HOP, Parameter, serves_others
+from ackclock.fitting.hop import FittedHop
+from ackclock.fitting.parameters import DIRECTIONS, Parameter, serves_others
 from ackclock.format import percent
+from ackclock.input.objects import Recording
+
+if TYPE_CHECKING:
+    from ackclock.documents.engine import DirectionFit, FittedBaseDelay, FittedNone, LinkFit, RecordedDirection
+    from ackclock.documents.parts import Direction
 
 CLEAR_VARIATION = 0.25
 """Coefficient of variation from which on a rate varies although the link sends at fixed times."""
 METHOD = "arrivals while packets waited"
 
 
-def recorded_directions(fit: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def recorded_directions(fit: LinkFit) -> dict[Direction, RecordedDirection]:
     """The recordings of an engine's fit, by direction: of rates that vary and have no other reason
     for it, such as cross traffic, a token bucket or stalls at equal times. ACKs alone show one if
     the other direction has one.
     """
     found = {
-        direction: of["recorded"]
+        direction: recorded
         for direction in DIRECTIONS
-        if (of := fit[direction])["recorded"] is not None
-        and of["token_bucket"] is None
-        and of["periodic_stalls"] is None
-        and not serves_others(of["rate"])
+        if (recorded := fit[direction]["recorded"]) is not None and not _has_other_reason(fit[direction])
     }
     return found if any(_is_clear(fit, direction) for direction in found) else {}
 
 
-def _is_clear(fit: Mapping[str, Any], direction: str) -> bool:
+def _has_other_reason(fit: DirectionFit) -> bool:
+    return fit["token_bucket"] is not None or fit["periodic_stalls"] is not None or serves_others(fit["rate"])
+
+
+def _is_clear(fit: LinkFit, direction: Direction) -> bool:
     """A busy link shows the changes; a medium that sends at fixed times explains small ones."""
     facts = fit[direction]["rate"]["evidence"]
     has_frames = any(fit[d]["frame_period"] is not None for d in DIRECTIONS)
     return bool(facts["gaps"] and (not has_frames or facts["steps"] or (facts["variation"] or 0.0) >= CLEAR_VARIATION))
 
 
-def without_frames(fit: Mapping[str, Any]) -> dict[str, Any]:
+def without_frames(fit: LinkFit) -> LinkFit:
     """The engine's fit without periods of arrivals: no medium that sends at fixed times is the
     reason for changes of the rate.
     """
-    return {**fit, **{direction: {**fit[direction], "frame_period": None} for direction in DIRECTIONS}}
+    return {**fit, "down": {**fit["down"], "frame_period": None}, "up": {**fit["up"], "frame_period": None}}
 
 
-def with_recordings(fit: Mapping[str, Any]) -> dict[str, Any]:
+def with_recordings(fit: LinkFit) -> LinkFit:
     """The engine's fit with the queue and the delay of recorded rates.
 
     A packet leaves with an opportunity: its delay has no service time.
     """
-    changed = dict(fit)
+    changed = fit.copy()
     for direction, recorded in recorded_directions(fit).items():
-        of = fit[direction]
-        base = of["base_delay"]
+        base = fit[direction]["base_delay"]
         known = base["value"] if base["value"] is not None else base["hi"]
         later = recorded["min_delay"] - known if known is not None else 0.0
-        changed[direction] = {**of, "queue": recorded["queue"], "base_delay": _later(base, later)}
+        changed[direction] = {**fit[direction], "queue": recorded["queue"], "base_delay": _later(base, later)}
         changed["delay"] = _later(changed["delay"], later / 2)
     return changed
 
 
-def _later(fitted: Mapping[str, Any], ns: float) -> dict[str, Any]:
+_Delay = TypeVar("_Delay", "FittedBaseDelay", "FittedNone")
+
+
+def _later(fitted: _Delay, ns: float) -> _Delay:
     """An estimate of a delay with nanoseconds added."""
-    moved = {key: None if fitted[key] is None else fitted[key] + ns for key in ("value", "lo", "hi")}
-    return {**fitted, **moved, "draws": [draw + ns for draw in fitted["draws"]]}
+    moved = fitted.copy()
+    ends = fitted["value"], fitted["lo"], fitted["hi"]
+    moved["value"], moved["lo"], moved["hi"] = (None if end is None else end + ns for end in ends)
+    moved["draws"] = [draw + ns for draw in fitted["draws"]]
+    return moved
 
 
-def rows_of(parameters: Sequence[Parameter], fit: Mapping[str, Any]) -> list[Parameter]:
+def rows_of(parameters: Sequence[Parameter], fit: LinkFit) -> list[Parameter]:
     """The parameters with recorded rates; the wait for an opportunity is no jitter."""
     recorded = recorded_directions(fit)
     rows = []
     for row in parameters:
-        path = row.path.removeprefix(f"hop.{HOP}.")
-        direction = path.split(".")[1] if "." in path else ""
-        if direction in recorded and path.startswith("jitter."):
+        kind, _, rest = row.key.partition(".")
+        direction = next((d for d in recorded if d == rest.partition(".")[0]), None)
+        if direction and kind == "jitter":
             continue
-        if direction in recorded and path.startswith("rate."):
+        if direction and kind == "rate":
             found, mean = recorded[direction]["rate"], fit[direction]["rate"]
             text = (
                 f"packets waited for {percent(found['seen'])} of {found['times_ms'][-1] / 1e3:.0f} s; "
                 f"{percent(1 - found['seen'])} is assumed to be as the second around it; "
                 f"the mean is {format.rate(found['mean_bps'])}"
             )
-            is_full = mean["value"] is not None
-            value = round(found["mean_bps"])
+            value, is_full = round(found["mean_bps"]), mean["value"] is not None
             row = replace(
                 row,
                 status="identified" if is_full else "bounded",
@@ -98,7 +109,7 @@ def rows_of(parameters: Sequence[Parameter], fit: Mapping[str, Any]) -> list[Par
                 evidence=text,
                 value=value if is_full else None,
                 lo=min(mean["lo"] or value, value),
-                hi=max(mean["hi"], value) if is_full else None,
+                hi=max(mean["hi"] or value, value) if is_full else None,
                 used=value,
                 why="" if is_full else "short packets do not fill what the link can send at a time",
                 kind="recorded",
@@ -108,16 +119,15 @@ def rows_of(parameters: Sequence[Parameter], fit: Mapping[str, Any]) -> list[Par
     return rows
 
 
-def link_with_recordings(link: Mapping[str, Any], fit: Mapping[str, Any]) -> dict[str, Any]:
-    """The link with recorded rates, from files that last as long as the process."""
+def hop_with_recordings(hop: FittedHop, fit: LinkFit) -> FittedHop:
+    """The hop with recorded rates, from files that last as long as the process."""
     recorded = recorded_directions(fit)
-    if not recorded:
-        return dict(link)
-    (hop,) = link["hop"]
     # Radio stops both directions at once: they start together.
-    start = {"start": "0 s"} if len(recorded) > 1 else {}
-    rates = {d: {"trace": str(_file(one["rate"]["times_ms"])), **start} for d, one in recorded.items()}
-    return {**link, "hop": [{**hop, "rate": {**hop["rate"], **rates}}]}
+    start = "0 s" if len(recorded) > 1 else None
+    rates = dict(hop.rate)
+    for direction, one in recorded.items():
+        rates[direction] = Recording(trace=str(_file(one["rate"]["times_ms"])), start=start)
+    return replace(hop, rate=rates)
 
 
 @lru_cache(maxsize=1)
@@ -136,29 +146,21 @@ def _content(times_ms: Sequence[int]) -> bytes:
     return "".join(f"{time}\n" for time in times_ms).encode()
 
 
-def beside(link: Mapping[str, Any], file: Path) -> tuple[dict[str, Any], dict[str, Any], dict[Path, bytes]]:
-    """The link with its recordings named as beside a link file, the same with their paths, and
+def beside(hop: FittedHop, file: Path) -> tuple[FittedHop, FittedHop, dict[Path, bytes]]:
+    """The hop with its recordings named as beside a link file, the same with their paths, and
     their contents by path.
     """
-    (hop,) = link["hop"]
-    recordings = {
-        direction: (file.with_name(f"{file.stem}.rate.{direction}.trace"), Path(rate["trace"]).read_bytes())
-        for direction, rate in hop.get("rate", {}).items()
-        if isinstance(rate, Mapping)
-    }
-
-    def naming(names: Mapping[str, str]) -> dict[str, Any]:
-        if not names:
-            return dict(link)
-        traces = {direction: {**hop["rate"][direction], "trace": name} for direction, name in names.items()}
-        return {**link, "hop": [{**hop, "rate": {**hop["rate"], **traces}}]}
-
-    named = naming({direction: path.name for direction, (path, _) in recordings.items()})
-    placed = naming({direction: str(path) for direction, (path, _) in recordings.items()})
-    return named, placed, dict(recordings.values())
+    named, placed = dict(hop.rate), dict(hop.rate)
+    contents = {}
+    for direction, rate in hop.rate.items():
+        if isinstance(rate, Recording):
+            path = file.with_name(f"{file.stem}.rate.{direction}.trace")
+            named[direction], placed[direction] = replace(rate, trace=path.name), replace(rate, trace=str(path))
+            contents[path] = Path(rate.trace).read_bytes()
+    return replace(hop, rate=named), replace(hop, rate=placed), contents
 
 
-def remarks(fit: Mapping[str, Any]) -> list[str]:
+def remarks(fit: LinkFit) -> list[str]:
     """Sentences on what recordings take for granted."""
     directions = recorded_directions(fit)
     if len(directions) > 1:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.fitting.measured_chart import measured_chart
-from ackclock.fitting.terminal_tables import interval, not_identified_lines, quantity
+from ackclock.fitting.terminal_tables import interval, not_identified_lines, value
 from ackclock.report.page import Cell, Column, Listing, Page, Section, Table
 
+if TYPE_CHECKING:
+    from ackclock.documents.fit import FittedLink
 
-def page(document: Mapping[str, Any], text: str) -> Page:
+
+def page(document: FittedLink, text: str) -> Page:
     """The parameters, and the link file."""
     rows = [
         [
             Cell(row["path"]),
-            Cell(row.get("kind", "-") if row["value"] is None else quantity(row["value"], row["unit"])),
+            Cell(value(row)),
             Cell(interval(row)),
             Cell(row["status"]),
             Cell(row["evidence"], note=row["method"]),
@@ -32,10 +34,10 @@ def page(document: Mapping[str, Any], text: str) -> Page:
     ]
     identified = sum(row["status"] == "identified" for row in document["parameters"])
     return Page(
-        title=str(document["title"]),
+        title=document["title"],
         subtitle=", ".join(f"{Path(one['capture']).name} ({one['end']})" for one in document["inputs"]),
         answer=f"The captures identify {identified} of {len(rows)} parameters of the link.",
-        because=str((document.get("score") or {}).get("sentence", "")),
+        because=document["score"]["sentence"] if document["score"] else "",
         sections=[
             *([Section("Fitted and measured", [drawn])] if (drawn := measured_chart(document)) else []),
             Section("Parameters", [Table(columns, rows)]),

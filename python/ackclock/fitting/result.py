@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.input.objects import Link
 from ackclock.result import Result
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.fit import FittedLink
     from ackclock.report.page import Page
 
 
@@ -30,7 +31,7 @@ class Fit(Result):
     >>> ackclock.compare(fitted.link)  # doctest: +SKIP
     """
 
-    document: dict[str, Any]
+    document: FittedLink
     link: Link
     text: str
     draws: pl.DataFrame
@@ -65,7 +66,7 @@ class Fit(Result):
         return page(self.document, self.text)
 
     def _title(self) -> str:
-        return str(self.document["title"])
+        return self.document["title"]
 
     def _tables(self) -> Iterable[Table]:
         from ackclock.fitting.terminal_tables import parameters_table

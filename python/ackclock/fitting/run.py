@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.analysis.clocks import clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.errors import InputError, choices
 from ackclock.fitting import aqm, measurement_link, media, one_end, prediction, recorded_rate
 from ackclock.fitting.engine import engine_fit
-from ackclock.fitting.link_file import draws_frame, link_of, to_text, write
+from ackclock.fitting.hop import FittedHop, LinkDescription, hop_of, used_values
+from ackclock.fitting.link_file import draws_frame, to_text, write
 from ackclock.fitting.parameters import DIRECTIONS, DRAWS, Parameter, parameters_of, serves_others
 from ackclock.fitting.result import Fit
 from ackclock.fitting.sender_end import SenderEnd, losses_alone
 from ackclock.fitting.sender_end import rows_of as rows_of_sender
 from ackclock.format import percent
 from ackclock.input import catalogue
-from ackclock.input.objects import Link
+from ackclock.input.objects import Grants, Link
 from ackclock.input.units import show_rate
 
 if TYPE_CHECKING:
-    from ackclock.documents.engine import RunReport
+    from ackclock.documents.engine import LinkFit, RunReport
+    from ackclock.documents.fit import FitScore, FittedInput, FittedLink
+    from ackclock.documents.measure import Measurement
 
 SEED = 1
 MEASURE_CAPTURES = ("capture.pcap", "capture-far.pcap")
@@ -73,11 +77,12 @@ def fit(
     >>> fitted = ackclock.fit("client.pcap", "server.pcap", out="link.toml")  # doctest: +SKIP
     >>> fitted.parameters.select("path", "value", "lo", "hi")  # doctest: +SKIP
     """
-    measurements = [found for capture in captures if (found := _measurement(Path(capture))) is not None]
+    seed = SEED if seed is None else seed
+    measurements = [measured for capture in captures if (measured := _measurement(Path(capture))) is not None]
     if measurements:
-        return _of_measurements(
-            [Path(capture) for capture in captures], measurements, out, seed, score=score, force=force
-        )
+        folders = [Path(capture) for capture in captures]
+        title = f"Fitted to {', '.join(folder.name for folder in folders)}"
+        return _finished(title, *_of_measurements(folders, measurements, seed, score=score), out, force=force)
     names = [name for capture in captures for name in captures_of(Path(capture))]
     _check(names)
     clocks = clocks_of((), synchronized, 2)
@@ -85,96 +90,86 @@ def fit(
         raise InputError(f'"{variant}"', choices(catalogue.variants(), variant), option="--variant")
     title = f"Fitted to {', '.join(Path(name).name for name in names)}"
     if len(names) == 1:
-        return _finished(
-            *_of_one_end(names[0], filter, title, variant, SEED if seed is None else seed), title, out, force=force
-        )
-    reported = engine_fit(names, PacketFilter(parse_filter(filter)), clocks.error_s, SEED if seed is None else seed)
-    fitted = reported["fit"]
-    if (
-        min(fitted["down"]["packets"], fitted["up"]["packets"]) < 1
-        or fitted["down"]["packets"] + fitted["up"]["packets"] < MIN_PACKETS
-    ):
+        end = one_end.read(names[0], filter)
+        found, no_score = _of_one_end(end, filter, variant, seed), "one end alone is fitted to all of its capture"
+        return _finished(title, one_end.document_inputs(end), found, (None, no_score), out, force=force)
+    reported = engine_fit(names, PacketFilter(parse_filter(filter)), clocks.error_s, seed)
+    fitted, runs = reported["fit"], reported["runs"]
+    down, up = fitted["down"]["packets"], fitted["up"]["packets"]
+    if min(down, up) < 1 or down + up < MIN_PACKETS:
         raise InputError.problem(
-            f"the captures have {fitted['down']['packets']} packets down and {fitted['up']['packets']} up in common",
+            f"the captures have {down} packets down and {up} up in common",
             "capture a transfer of some seconds",
             option="CAPTURE",
         )
-    ends = prediction.Ends(*_ends(names, reported["runs"][0]), filter, clocks.error_s)
-    parameters, link, remarks = _link(fitted, title, ends, None, variant)
-    document: dict[str, Any] = {
-        "title": title,
-        "inputs": _inputs(names, reported["runs"]),
-        "link": link,
-        "parameters": [parameter.row() for parameter in parameters],
-        "not_identified": [parameter.not_identified() for parameter in parameters if parameter.why],
-        "remarks": remarks,
-    }
-    document["score"], document["no_score"] = (
-        _score(reported["runs"], names, filter, clocks.error_s, variant) if score else (None, "")
-    )
-    return _finished(document, parameters, title, out, force=force)
+    ends = prediction.Ends(*_ends(names, runs[0]), filter, clocks.error_s)
+    found = _link(fitted, ends, None, variant)
+    scored = _score(runs[0], ends, variant) if score else (None, "")
+    return _finished(title, _inputs(names, runs), found, scored, out, force=force)
+
+
+Scored = tuple["FitScore | None", str]
+"""The score of a fit; None, with the reason."""
 
 
 def _finished(
-    document: dict[str, Any], parameters: Sequence[Parameter], title: str, out: str | Path | None, *, force: bool
+    title: str,
+    inputs: list[FittedInput],
+    found: LinkDescription,
+    scored: Scored,
+    out: str | Path | None,
+    *,
+    force: bool,
 ) -> Fit:
     """The result; writes the link file if `out` is given."""
-    link = document["link"]
-    draws = draws_frame(parameters)
-    named, placed, recordings = recorded_rate.beside(link, Path(out or "link.toml"))
-    text = to_text(named, document)
+    draws = draws_frame(found.parameters)
+    named, placed, recordings = recorded_rate.beside(found.hop, Path(out or "link.toml"))
+    shown = (found.hop if out is None else placed).link(title).to_dict()
+    document: FittedLink = {
+        "title": title,
+        "inputs": inputs,
+        "link": shown,
+        "parameters": [parameter.row() for parameter in found.parameters],
+        "not_identified": [parameter.not_identified() for parameter in found.parameters if parameter.why],
+        "remarks": found.remarks,
+        "score": scored[0],
+        "no_score": scored[1],
+    }
+    text = to_text(named.link(title), document)
     if out is not None:
         write(Path(out), text, draws, recordings, force=force)
-        link = document["link"] = placed
-    return Fit(document, Link(link["hop"], title), text, draws, None if out is None else Path(out))
+    return Fit(document, Link(shown["hop"], title), text, draws, None if out is None else Path(out))
 
 
-def _of_one_end(
-    name: str, only: str | None, title: str, variant: str | None, seed: int
-) -> tuple[dict[str, Any], list[Parameter]]:
-    """The document and the parameters of a capture of one end.
+def _of_one_end(end: one_end.OneEnd, only: str | None, variant: str | None, seed: int) -> LinkDescription:
+    """The link of a capture of one end.
 
     At the sender, ACKs show the arrivals. At the receiver, or if replays of the link that ACKs show
     are not like the input, replays over a rate, a queue and a loss show the link.
     """
-    end = one_end.read(name, only)
-    found = _by_acks(end, only, title, variant, seed) if end.is_sender else None
-    far = one_end.distance_of(end, found[1], variant) if found else math.inf
-    if found is None or far > one_end.MAX_DISTANCE:
-        replayed = one_end.fit_one_end(end, title, variant, DRAWS, seed)
-        if replayed.distance < far:
-            found = replayed.parameters, replayed.link, replayed.remarks
-        elif found is not None:
-            found[2].append(one_end.unlike(far))
-    assert found is not None
-    parameters, link, remarks = found
-    document = {
-        "title": title,
-        "inputs": one_end.document_inputs(end),
-        "link": link,
-        "parameters": [parameter.row() for parameter in parameters],
-        "not_identified": [parameter.not_identified() for parameter in parameters if parameter.why],
-        "remarks": remarks,
-        "score": None,
-        "no_score": "one end alone is fitted to all of its capture",
-    }
-    return document, parameters
+    found = _by_acks(end, only, variant, seed) if end.is_sender else None
+    far = one_end.distance_of(end, found.hop, variant) if found else math.inf
+    if found is not None and far <= one_end.MAX_DISTANCE:
+        return found
+    replayed, replayed_far = one_end.fit_one_end(end, variant, DRAWS, seed)
+    if found is None or replayed_far < far:
+        return replayed
+    return replace(found, remarks=[*found.remarks, one_end.unlike(far)])
 
 
-def _by_acks(
-    end: one_end.OneEnd, only: str | None, title: str, variant: str | None, seed: int
-) -> tuple[list[Parameter], dict[str, Any], list[str]] | None:
-    """Parameters, link and remarks by the ACKs at the sender; None if they show no rate."""
+def _by_acks(end: one_end.OneEnd, only: str | None, variant: str | None, seed: int) -> LinkDescription | None:
+    """The link by the ACKs at the sender; None if they show no rate."""
     data = end.seen.direction
     source = SenderEnd(end.capture, only, data)
     fitted = source.link_fit(None, DRAWS, seed)
-    if fitted is None or fitted["down" if data == "down" else "up"]["rate"]["value"] is None:
+    if fitted is None or fitted[data]["rate"]["value"] is None:
         return None
-    parameters, link, remarks = _link(fitted, title, source, None, variant)
-    return rows_of_sender(parameters, fitted, data), link, [*one_end.remarks(end), *remarks]
+    found = _link(fitted, source, None, variant)
+    rows = rows_of_sender(found.parameters, fitted, data)
+    return LinkDescription(rows, found.hop, [*one_end.remarks(end), *found.remarks])
 
 
-def _measurement(path: Path) -> list[dict[str, Any]] | None:
+def _measurement(path: Path) -> list[Measurement] | None:
     """The documents of a measurement or a schedule without captures of both ends; None for any
     other input.
     """
@@ -184,42 +179,27 @@ def _measurement(path: Path) -> list[dict[str, Any]] | None:
 
 
 def _of_measurements(
-    folders: Sequence[Path],
-    found: Sequence[Sequence[Mapping[str, Any]]],
-    out: str | Path | None,
-    seed: int | None,
-    *,
-    score: bool,
-    force: bool,
-) -> Fit:
-    """The fit to folders of `measure`."""
+    folders: Sequence[Path], found: Sequence[Sequence[Measurement]], seed: int, *, score: bool
+) -> tuple[list[FittedInput], LinkDescription, Scored]:
+    """The inputs of the document, the link of folders of `measure`, and its score."""
     if len(found) < len(folders):
         raise InputError.problem(
             "measurements and captures together", "give folders of `measure` alone, or captures alone", option="CAPTURE"
         )
     documents = [document for own in found for document in own]
-    title = f"Fitted to {', '.join(folder.name for folder in folders)}"
-    fitted = measurement_link.measured_link(documents, title, SEED if seed is None else seed)
-    document: dict[str, Any] = {
-        "title": title,
-        "inputs": [
-            {
-                "capture": str(folder),
-                "run": run,
-                "end": "client",
-                "flows": len(one["flows"]),
-                "duration_s": one["seconds"],
-            }
-            for folder, own in zip(folders, found, strict=True)
-            for run, one in enumerate(own, start=1)
-        ],
-        "link": fitted.link,
-        "parameters": [parameter.row() for parameter in fitted.parameters],
-        "not_identified": [parameter.not_identified() for parameter in fitted.parameters if parameter.why],
-        "remarks": fitted.remarks,
-    }
-    document["score"], document["no_score"] = measurement_link.score(documents, fitted.link) if score else (None, "")
-    return _finished(document, fitted.parameters, title, out, force=force)
+    fitted = measurement_link.measured_link(documents, seed)
+    inputs: list[FittedInput] = [
+        {
+            "capture": str(folder),
+            "run": run,
+            "end": "client",
+            "flows": len(one["flows"]),
+            "duration_s": one["seconds"],
+        }
+        for folder, own in zip(folders, found, strict=True)
+        for run, one in enumerate(own, start=1)
+    ]
+    return inputs, fitted, measurement_link.score(documents, fitted.hop.link()) if score else (None, "")
 
 
 def captures_of(path: Path) -> list[str]:
@@ -252,77 +232,68 @@ def _check(names: list[str]) -> None:
             raise InputError.problem("the same capture twice", "give one from each end", file=name, option="CAPTURE")
 
 
-def _ends(names: list[str], run: Mapping[str, Any]) -> tuple[str, str]:
+def _ends(names: list[str], run: RunReport) -> tuple[str, str]:
     """The captures at the server's end and at the client's end of a run."""
     first, second = (names[index] for index in run["captures"])
     return (first, second) if run["server_is_first"] else (second, first)
 
 
-def _link(
-    fitted: Mapping[str, Any],
-    title: str,
-    source: prediction.Source,
-    until_s: float | None,
-    variant: str | None,
-) -> tuple[list[Parameter], dict[str, Any], list[str]]:
-    """The parameters, the link and remarks on it, from the input until `until_s`.
+def _link(fitted: LinkFit, source: prediction.Source, until_s: float | None, variant: str | None) -> LinkDescription:
+    """The link that the engine's fit describes, by the input until `until_s`.
 
     Replays of the transfers of `source` show the medium of a link that sends at fixed times, and
     the kind of a queue that drops below the backlogs that it accepts.
     """
-    parameters, link = _direct(fitted, title)
+    parameters, hop = _direct(fitted)
     texts: list[str] = []
     if not recorded_rate.recorded_directions(fitted) and (likely := media.candidates(fitted)):
         part = min(until_s or media.REPLAYED_S, media.REPLAYED_S)
         bulk, replayed = source.transfers(None, part), source.link_fit(part, 2, SEED)
         if bulk is not None and replayed is not None:
-            medium = media.recognise(likely, replayed, link, bulk, source, variant, DRAWS, SEED)
+            medium = media.recognise(likely, replayed, hop, bulk, source, variant, DRAWS, SEED)
             if isinstance(medium, media.MediumFit):
-                link = {"title": title, **medium.link}
-                return medium.parameters(parameters), link, [*_remarks(fitted, link), *media.remarks(medium)]
+                texts = [*_remarks(fitted, medium.hop), *media.remarks(medium)]
+                return LinkDescription(medium.parameters(parameters), medium.hop, texts)
             if medium is not None:
                 # Nothing else explains a rate that varies: a recording of it does.
                 fitted = recorded_rate.without_frames(fitted)
-                parameters, link = _direct(fitted, title)
+                parameters, hop = _direct(fitted)
                 texts = [medium.remark()]
-    texts = [*_remarks(fitted, link), *texts]
+    texts = [*_remarks(fitted, hop), *texts]
     fitted = recorded_rate.with_recordings(fitted)
     early = [
         d for d in DIRECTIONS if (queue := fitted[d]["queue"]) and queue["evidence"]["finding"] == "no-sharp-limit"
     ]
     seen = source.transfers(None, until_s) if early else None
     if seen is None or seen.direction not in early:
-        return parameters, link, texts
-    kind = aqm.recognise(link, seen, variant, flow_queues=fitted[seen.direction]["flow_queues"])
+        return LinkDescription(parameters, hop, texts)
+    kind = aqm.recognise(hop, seen, variant, flow_queues=fitted[seen.direction]["flow_queues"])
     if isinstance(source, SenderEnd):
         # Without the other end's times, a queue that is hardly seen does not explain its losses.
         alone = source.link_fit(until_s, DRAWS, SEED, queue_drops=False)
         assert alone is not None
-        lossy = losses_alone(alone, link, seen, variant)
+        lossy = losses_alone(alone, hop, seen, variant)
         if lossy.is_better(kind):
-            return lossy.rows(parameters), lossy.link, texts
-    if not kind.is_clear:
-        return parameters, link, texts
-    parameters = [*aqm.without_limit(parameters, seen.direction), *kind.parameters(seen.direction)]
-    return parameters, aqm.with_kind(link, seen.direction, kind), texts
+            return LinkDescription(lossy.rows(parameters), lossy.hop, texts)
+    if kind.is_clear:
+        parameters = [*aqm.without_limit(parameters, seen.direction), *kind.parameters(seen.direction)]
+        hop = kind.hop(hop, seen.direction)
+    return LinkDescription(parameters, hop, texts)
 
 
-def _direct(fitted: Mapping[str, Any], title: str) -> tuple[list[Parameter], dict[str, Any]]:
-    """The parameters and the link that the captures show without a replay."""
+def _direct(fitted: LinkFit) -> tuple[list[Parameter], FittedHop]:
+    """The parameters and the hop that the captures show without a replay."""
     found = recorded_rate.with_recordings(fitted)
     parameters = recorded_rate.rows_of(parameters_of(found), found)
-    return parameters, recorded_rate.link_with_recordings(link_of(parameters, _orders(found), title), found)
+    unordered = [direction for direction in DIRECTIONS if found[direction]["jitter"]["in_order"] is False]
+    hop = hop_of(used_values(parameters), unordered=unordered)
+    return parameters, recorded_rate.hop_with_recordings(hop, found)
 
 
-def _score(
-    runs: Sequence[Mapping[str, Any]], names: list[str], only: str | None, error_s: float | None, variant: str | None
-) -> tuple[dict[str, Any] | None, str]:
+def _score(run: RunReport, ends: prediction.Ends, variant: str | None) -> Scored:
     """The prediction of the last part of the first run by a fit to what came before it; None, with
     the reason, if it cannot be made.
     """
-    run = runs[0]
-    pair = _ends(names, run)
-    ends = prediction.Ends(*pair, only, error_s)
     cut, end = prediction.FITTED_SHARE * run["duration_s"], prediction.END_SHARE * run["duration_s"]
     if end - cut < prediction.MIN_HELD_OUT_S:
         return None, f"a capture of {run['duration_s']:.1f} s is too short to hold out a part"
@@ -336,67 +307,59 @@ def _score(
         return None, "no bulk transfer in one direction lasts through the capture"
     if whole.direction != truth.direction:
         return None, "the direction of the transfers changes"
-    links = {
-        "fitted": _link(ends.link_fit(cut, DRAWS, SEED), "", ends, cut, variant)[1],
-        "naive": prediction.naive_link(seen.observed.goodput_bps, seen.min_rtt_ms),
-    }
+    link = _link(ends.link_fit(cut, DRAWS, SEED), ends, cut, variant).hop.link()
     replay = whole.replay(run["duration_s"], cut, end)
-    return prediction.score(replay, links, seen.observed, truth.observed, variant).document(), ""
+    return prediction.score(replay, link, seen.observed, truth.observed, variant), ""
 
 
-def _orders(fitted: Mapping[str, Any]) -> dict[str, bool]:
-    """Whether jitter keeps the order of packets, by direction."""
-    return {direction: fitted[direction]["jitter"]["in_order"] is not False for direction in DIRECTIONS}
-
-
-def _inputs(names: list[str], runs: Sequence[RunReport]) -> list[dict[str, Any]]:
+def _inputs(names: list[str], runs: Sequence[RunReport]) -> list[FittedInput]:
     """Each capture with its end, in the order of the runs."""
-    inputs = []
+    inputs: list[FittedInput] = []
     for number, run in enumerate(runs, start=1):
-        first, second = run["captures"]
-        server, client = (first, second) if run["server_is_first"] else (second, first)
+        server, client = _ends(names, run)
         inputs += [
-            {"capture": names[index], "run": number, "end": end, "flows": run["flows"], "duration_s": run["duration_s"]}
-            for index, end in ((server, "server"), (client, "client"))
+            {"capture": server, "run": number, "end": "server", "flows": run["flows"], "duration_s": run["duration_s"]},
+            {"capture": client, "run": number, "end": "client", "flows": run["flows"], "duration_s": run["duration_s"]},
         ]
     return inputs
 
 
-def _remarks(fitted: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
+def _remarks(fitted: LinkFit, hop: FittedHop) -> list[str]:
     """What the captures show and the link does not have."""
-    is_capped = "cap" in link["hop"][0].get("medium", {})
+    is_capped = isinstance(hop.medium, Grants) and hop.medium.cap is not None
     recorded = recorded_rate.recorded_directions(fitted)
     texts = recorded_rate.remarks(fitted)
     for direction in DIRECTIONS:
         of = fitted[direction]
+        rate, facts = of["rate"], of["rate"]["evidence"]
         if of["flow_queues"]:
             texts.append(
                 f"{direction}: flows overtake each other: the link has a queue for each flow, this one has not"
             )
         if of["marked"]:
             texts.append(f"{direction}: packets were marked CE: an AQM, which this link has not")
-        if of["token_bucket"] is not None and not is_capped and (of["rate"]["evidence"]["gaps"] or of["lost"]):
-            rate, burst = of["token_bucket"]
-            kind = "token bucket" if of["rate"]["evidence"]["gaps"] else "policer"
+        if of["token_bucket"] is not None and not is_capped and (facts["gaps"] or of["lost"]):
+            rate_bps, burst = of["token_bucket"]
+            kind = "token bucket" if facts["gaps"] else "policer"
             texts.append(
-                f"{direction}: a {kind} of {rate / 1e6:.3g} Mb/s with a burst of {burst / 1e3:.3g} kB; "
+                f"{direction}: a {kind} of {rate_bps / 1e6:.3g} Mb/s with a burst of {burst / 1e3:.3g} kB; "
                 "this link has the rate alone"
             )
-        if of["rate"]["evidence"]["bursts"] is not None:
+        if facts["bursts"] is not None:
             texts.append(
-                f"{direction}: bursts passed at {show_rate(round(of['rate']['evidence']['bursts']))}, and no more than "
-                f"{show_rate(round(of['rate']['lo']))} was seen to last: a token bucket or policer may limit the rate"
+                f"{direction}: bursts passed at {show_rate(round(facts['bursts']))}, and no more than "
+                f"{show_rate(round(rate['lo'] or 0.0))} was seen to last: a token bucket or policer may limit the rate"
             )
         if direction in recorded:
             continue
         if of["stalls"] and of["periodic_stalls"] is None:
             texts.append(f"{direction}: the link stalled {of['stalls']} times, this one does not")
-        if serves_others(of["rate"]):
+        if serves_others(rate):
             texts.append(
                 f"{direction}: while packets of these flows waited, the link served others for "
-                f"{percent(1 - 1 / (1 + of['rate']['evidence']['mode_above_mean']))} of the time: cross traffic; this link has "
+                f"{percent(1 - 1 / (1 + (facts['mode_above_mean'] or 0.0)))} of the time: cross traffic; this link has "
                 "what was left, at a constant rate"
             )
-        elif of["rate"]["status"] == "identified" and of["rate"]["evidence"]["variation"] is not None:
+        elif rate["status"] == "identified" and facts["variation"] is not None:
             texts.append(f"{direction}: the rate varies, this link has its mean")
     return texts

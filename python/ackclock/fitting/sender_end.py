@@ -8,19 +8,20 @@ data. What the direction of the ACKs adds to delays does not show apart.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.fitting import aqm
 from ackclock.fitting.engine import sender_end_fit
-from ackclock.fitting.link_file import link_of
-from ackclock.fitting.parameters import DIRECTIONS, DRAWS, GUESS, HOP, NS_PER_MS, Parameter, parameters_of, rounded
+from ackclock.fitting.hop import FittedHop, hop_of, used_values
+from ackclock.fitting.parameters import GUESS, NS_PER_MS, OPPOSITE, Interval, Parameter, guesses, parameters_of, path_of
 from ackclock.fitting.prediction import CANDIDATES, Transfers, misfit
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import LinkFit
+    from ackclock.documents.parts import Direction
 
 ACK_BYTES = 60
 BURST_ERROR = 1.5
@@ -39,7 +40,7 @@ class SenderEnd:
 
     capture: str
     only: str | None
-    direction: str
+    direction: Direction
     """Of the data."""
 
     def transfers(self, since_s: float | None = None, until_s: float | None = None) -> Transfers | None:
@@ -63,54 +64,47 @@ class SenderEnd:
         return found
 
 
-def rows_of(parameters: Sequence[Parameter], fit: Mapping[str, Any], data: str) -> list[Parameter]:
+def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> list[Parameter]:
     """The parameters without what one end does not show."""
-    acks = "up" if data == "down" else "down"
+    acks = OPPOSITE[data]
     jitter_ms = (fit[data]["jitter"]["p95"] or 0.0) / NS_PER_MS
     rate = fit[data]["rate"]["value"]
     rows = []
     for row in parameters:
-        path = row.path.removeprefix(f"hop.{HOP}.")
-        if path.startswith((f"loss.{acks}", f"jitter.{acks}", f"reorder.{acks}", f"handover.{acks}")):
+        key, rng = row.key, random.Random(row.key)
+        whole = None if row.value is None or row.lo is None or row.hi is None else Interval(row.value, row.lo, row.hi)
+        if key.startswith((f"loss.{acks}", f"jitter.{acks}", f"reorder.{acks}", f"handover.{acks}")):
             continue
-        if path in (f"rate.{acks}", f"queue.{acks}.bytes"):
+        if key in (f"rate.{acks}", f"queue.{acks}.bytes"):
+            drawn = guesses(row.used, random.Random(row.path)) if row.used else ()
             unseen = replace(row, status="assumed", method="none", evidence=UNSEEN, why=UNSEEN, lo=None, hi=None)
-            rows.append(replace(unseen, draws=_guesses(row)))
-        elif path.startswith(f"jitter.{data}") and row.used:
+            rows.append(replace(unseen, draws=drawn))
+        elif key.startswith(f"jitter.{data}") and row.used:
             rows.append(replace(row, status="assumed", value=None, lo=None, hi=None, why=OF_BOTH))
-        elif path == f"loss.{data}.mean" and row.hi is not None and row.value is not None:
+        elif key == f"loss.{data}.mean" and row.hi is not None and row.value is not None:
             # A backlog by ACKs is off by a packet or two: a loss near the limit has either cause.
             hi = max(row.hi, fit[data]["lost"] / fit[data]["packets"])
-            value, lo, hi = rounded(row.value, row.lo or 0.0, hi)
-            rows.append(replace(row, value=value, lo=lo, hi=hi))
-        elif path == f"loss.{data}.bad_sojourn" and row.lo is not None and row.hi is not None:
-            rng = random.Random(path)
+            rows.append(row.with_interval(Interval(row.value, row.lo or 0.0, hi).rounded()))
+        elif key == f"loss.{data}.bad_sojourn" and row.lo is not None and row.hi is not None:
             drawn = tuple(draw * BURST_ERROR ** rng.uniform(-1, 1) for draw in row.draws)
             rows.append(replace(row, lo=row.lo / BURST_ERROR, hi=row.hi * BURST_ERROR, draws=drawn))
-        elif path == "delay" and row.lo is not None and row.value is not None and row.hi is not None:
+        elif key == "delay" and whole is not None:
             # The service of an ACK on a slower link, and the jitter of both directions.
             slower = 4e3 * ACK_BYTES * GUESS / rate if rate else 0.0
-            value, lo, hi = rounded(row.value, max(0.0, row.lo - slower - jitter_ms / 2), row.hi)
-            rng = random.Random(path)
+            whole = replace(whole, lo=max(0.0, whole.lo - slower - jitter_ms / 2)).rounded()
+            drawn = tuple(rng.uniform(whole.lo, whole.hi) for _ in row.draws)
             text = f"{row.evidence}; half of the RTT in each direction"
-            drawn = tuple(rng.uniform(lo, hi) for _ in row.draws)
-            rows.append(replace(row, value=value, lo=lo, hi=hi, evidence=text, draws=drawn))
+            rows.append(replace(row.with_interval(whole), evidence=text, draws=drawn))
         else:
             rows.append(row)
     return rows
-
-
-def _guesses(row: Parameter) -> tuple[float, ...]:
-    """Draws of a value that does not show."""
-    rng = random.Random(row.path)
-    return tuple((row.used or 0.0) * GUESS ** rng.uniform(-1, 1) for _ in range(DRAWS)) if row.used else ()
 
 
 @dataclass(frozen=True)
 class LossesAlone:
     """The link whose losses are all the channel's, with the misfit of its replays."""
 
-    link: dict[str, Any]
+    hop: FittedHop
     losses: Sequence[Parameter]
     """The rows of its loss."""
     misfit: float
@@ -126,22 +120,19 @@ class LossesAlone:
         return [*(row for row in parameters if not row.path.startswith(prefix)), *self.losses]
 
 
-def losses_alone(fit: Mapping[str, Any], link: Mapping[str, Any], seen: Transfers, variant: str | None) -> LossesAlone:
+def losses_alone(fit: LinkFit, hop: FittedHop, seen: Transfers, variant: str | None) -> LossesAlone:
     """The link with all losses on the channel and none at its queue.
 
     Args:
         fit: the engine's fit, without drops of a queue.
-        link: the fitted link with a queue that drops.
+        hop: the fitted hop with a queue that drops.
         seen: the transfers of the input.
         variant: the sender's congestion control, if it is known.
     """
-    prefix = f"hop.{HOP}.loss.{seen.direction}"
     parameters = parameters_of(fit)
-    losses = [row for row in parameters if row.path.startswith(prefix)]
-    (hop,) = link["hop"]
-    (lossy,) = link_of(parameters, dict.fromkeys(DIRECTIONS, True), "")["hop"]
-    changed = {**link, "hop": [{**hop, "loss": lossy.get("loss", {})}]}
+    losses = [row for row in parameters if row.path.startswith(path_of("loss", seen.direction))]
+    lossy = replace(hop, loss=hop_of(used_values(parameters)).loss)
     replay = seen.replay()
     variants = [variant] if variant else CANDIDATES
-    misfits = [misfit(replay.simulated(changed, name, [1]), seen.observed) for name in variants]
-    return LossesAlone(changed, losses, min(misfits))
+    misfits = [misfit(replay.simulated(lossy.link(), name, [1]), seen.observed) for name in variants]
+    return LossesAlone(lossy, losses, min(misfits))

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from ackclock.format import milliseconds, percent, rate
 from ackclock.terminal import text_table
 
+if TYPE_CHECKING:
+    from ackclock.documents.fit import FittedLink, FittedParameter
 
-def parameters_table(document: Mapping[str, Any]) -> Table:
+
+def parameters_table(document: FittedLink) -> Table:
     """The parameters with their intervals and evidence."""
-    table = text_table(str(document["title"]), ["parameter"], ["value", "95 % interval"])
+    table = text_table(document["title"], ["parameter"], ["value", "95 % interval"])
     table.add_column("status")
     table.add_column("evidence", overflow="fold")
     for row in document["parameters"]:
-        value = row.get("kind", "-") if row["value"] is None else quantity(row["value"], row["unit"])
-        table.add_row(row["path"].removeprefix("hop."), value, interval(row), row["status"], row["evidence"])
+        table.add_row(row["path"].removeprefix("hop."), value(row), interval(row), row["status"], row["evidence"])
     return table
 
 
-def lines(document: Mapping[str, Any]) -> list[str]:
+def lines(document: FittedLink) -> list[str]:
     """What stands below the table: what is not identified, remarks, and what the fit is good
     for.
     """
@@ -34,7 +35,7 @@ def lines(document: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def not_identified_lines(document: Mapping[str, Any]) -> list[str]:
+def not_identified_lines(document: FittedLink) -> list[str]:
     """A line for each parameter that the captures do not identify."""
     units = {row["path"]: row["unit"] for row in document["parameters"]}
     lines = []
@@ -55,13 +56,16 @@ def quantity(value: float, unit: str) -> str:
     return percent(value)
 
 
-def interval(row: Mapping[str, Any]) -> str:
+def value(row: FittedParameter) -> str:
+    """The value of a row, which may be a word."""
+    return row.get("kind", "-") if row["value"] is None else quantity(row["value"], row["unit"])
+
+
+def interval(row: FittedParameter) -> str:
     """The interval of a row; an open end is a word."""
     lo, hi, unit = row["lo"], row["hi"], row["unit"]
-    if lo is None and hi is None:
-        return "-"
+    if lo is None:
+        return "-" if hi is None else f"up to {quantity(hi, unit)}"
     if hi is None:
         return f"from {quantity(lo, unit)}"
-    if lo is None:
-        return f"up to {quantity(hi, unit)}"
     return f"{quantity(lo, unit)} .. {quantity(hi, unit)}"

@@ -35,13 +35,13 @@ class _Input:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Workload(_Input):
-    """A workload: `kind` is its key in a file."""
+class _Kind(_Input):
+    """A workload or a medium: `kind` is its key in a file."""
 
     kind: ClassVar[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """The workload's table."""
+        """The table, which begins with its kind."""
         return {"kind": self.kind, **super().to_dict()}
 
 
@@ -82,7 +82,7 @@ def time_seconds(value: Time, key: str) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bulk(_Workload):
+class Bulk(_Kind):
     """Data without end. `read_rate` bounds the receiving application."""
 
     kind: ClassVar[str] = "bulk"
@@ -90,7 +90,7 @@ class Bulk(_Workload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transfer(_Workload):
+class Transfer(_Kind):
     """`size` bytes, then the end of the connection."""
 
     kind: ClassVar[str] = "transfer"
@@ -99,7 +99,7 @@ class Transfer(_Workload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConstantRate(_Workload):
+class ConstantRate(_Kind):
     """UDP datagrams of `packet` bytes of IP at a constant rate."""
 
     kind: ClassVar[str] = "cbr"
@@ -108,7 +108,7 @@ class ConstantRate(_Workload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnOff(_Workload):
+class OnOff(_Kind):
     """UDP at `rate` in on periods; mean lengths of on and off periods, exponential or Pareto with
     `shape`.
     """
@@ -123,7 +123,7 @@ class OnOff(_Workload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Web(_Workload):
+class Web(_Kind):
     """Pages: a request, then `answers` answers of `size` each; `jobs` pages with `think` times
     between them.
     """
@@ -138,7 +138,7 @@ class Web(_Workload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probe(_Workload):
+class Probe(_Kind):
     """Probes of stepped sizes, one at a time, answered where the flow ends
     (docs/reference/measure.md, test `path`).
     """
@@ -276,26 +276,107 @@ Sides = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Queue(_Input):
+    """The table of a queue by its kind (`ackclock.list_queues()`), limit, and target of an AQM."""
+
+    kind: str
+    bytes: Size | None = None
+    target: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss(_Input):
+    """The table of a channel's losses: their share, and how long one state of the channel loses
+    packets.
+    """
+
+    kind: Literal["bernoulli", "gilbert-elliott"]
+    mean: float
+    bad_sojourn: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jitter(_Input):
+    """The table of random delays, with the parameters of their distribution."""
+
+    kind: Literal["uniform", "exponential", "normal"]
+    high: Time | None = None
+    sd: Time | None = None
+    mean: Time | None = None
+    in_order: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reordering(_Input):
+    """The table of packets that others overtake: their share, and their delay."""
+
+    mean: float
+    delay: Time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Handover(_Input):
+    """The table of pauses: from the start of one to that of the next, and their length."""
+
+    every: Time
+    gap: Time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording(_Input):
+    """The table of a recorded rate: a file in mahimahi's format, and the time in it at which runs
+    start; drawn for each seed when None.
+    """
+
+    trace: str
+    start: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grants(_Kind):
+    """The table of a medium with grants: its standard, the channel's rates, and a subscriber's
+    caps with their burst.
+    """
+
+    kind: ClassVar[str] = "grants"
+    standard: str
+    rate: Mapping[str, Rate]
+    cap: Mapping[str, Rate] | None = None
+    burst: Size | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wimax(_Kind):
+    """The table of an 802.16 cell."""
+
+    kind: ClassVar[str] = "wimax"
+    channel: str
+    frame: Time
+    modulation: str
+    dl_ul: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hop(_Input):
     """A hop of a link: queue, rate, impairments and delay, the same in both directions unless a
     value is ``{"down": .., "up": ..}``.
     """
 
     name: str
-    rate: Rate | Sides | None = None
+    rate: Rate | Recording | Sides | None = None
     delay: Time | Sides | None = None
-    queue: Sides | None = None
-    loss: float | Sides | None = None
-    jitter: Time | Sides | None = None
+    queue: Queue | Sides | None = None
+    loss: float | Loss | Sides | None = None
+    jitter: Time | Jitter | Sides | None = None
     only: Literal["down", "up"] | None = None
     per_client: bool | None = None
-    medium: Mapping[str, Any] | None = None
+    medium: Grants | Wimax | Mapping[str, Any] | None = None
     pep: Mapping[str, Any] | None = None
     framing: str | Sides | None = None
     outage: Sequence[Any] | Sides | None = None
     duplicate: Sides | None = None
-    reorder: Sides | None = None
-    handover: Sides | None = None
+    reorder: Reordering | Sides | None = None
+    handover: Handover | Sides | None = None
     reconstruct: Sides | None = None
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from statistics import fmean
 from typing import Any
 
 import ackclock
+from ackclock.documents.fit import FittedLink
 from ackclock.fitting.prediction import Ends, Observed, Replay, Transfers
 from ackclock.format import rate
 from studies.fit.foreign import kernel, ns3
@@ -55,7 +56,7 @@ class Result:
 
     name: str
     title: str
-    fit: dict[str, Any]
+    fit: FittedLink
     truths: Mapping[str, Truth]
     predicted: Mapping[str, Observed]
 
@@ -81,7 +82,7 @@ def result(name: str, title: str, fitted: Captures, truths: Mapping[str, Truth])
     fit = ackclock.fit(*fitted, score=False, variant="cubic")
     seen = observed(fitted)
     replay = Replay(seen.direction, seen.flows, seen.duration_s, 0.0, seen.duration_s)
-    predicted = {variant: replay.simulated(fit.document["link"], variant, SEEDS) for variant in VARIANTS}
+    predicted = {variant: replay.simulated(fit.link, variant, SEEDS) for variant in VARIANTS}
     return Result(name, title, fit.document, truths, predicted)
 
 
@@ -130,7 +131,7 @@ def of_recorded(folder: Path, recordings: Path) -> Iterator[Result]:
         )
         fitted = out / "captures" / "download.server.pcapng", out / "captures" / "download.client.pcapng"
         replay = Replay("down", 1, RECORDED_S, 0.0, RECORDED_S)
-        truths = {v: Truth([replay.simulated({"hop": hops}, v, [seed]) for seed in SEEDS]) for v in VARIANTS}
+        truths = {v: Truth([replay.simulated(ackclock.Link(hops), v, [seed]) for seed in SEEDS]) for v in VARIANTS}
         yield result(link.name, link.title, fitted, truths)
 
 

@@ -1,0 +1,107 @@
+"""The hop of a fitted link, and the one that parameters describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ackclock.fitting.parameters import DIRECTIONS, HOP, Parameter
+from ackclock.input.objects import Grants, Handover, Hop, Jitter, Link, Loss, Queue, Recording, Reordering, Wimax
+from ackclock.input.scenario.link_draws import PS_PER_MS
+from ackclock.input.units import show_rate, show_size, show_time
+
+PATH_ORDER = ("name", "rate", "queue", "loss")
+MEDIUM_ORDER = ("name", "loss", "reorder", "handover", "medium", "delay", "queue")
+"""The first keys of the hop's table, without and with a medium."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedHop(Hop):
+    """The hop of a fitted link: tables by direction; without an entry nothing was fitted."""
+
+    name: str = HOP
+    rate: Mapping[str, str | Recording] = field(default_factory=dict)
+    delay: str | Mapping[str, str] | None = None
+    queue: Mapping[str, Queue] = field(default_factory=dict)
+    loss: Mapping[str, Loss] = field(default_factory=dict)
+    jitter: Mapping[str, Jitter] = field(default_factory=dict)
+    reorder: Mapping[str, Reordering] = field(default_factory=dict)
+    handover: Mapping[str, Handover] = field(default_factory=dict)
+    medium: Grants | Wimax | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The [[hop]] table without empty ones."""
+        table = super().to_dict()
+        first = PATH_ORDER if self.medium is None else MEDIUM_ORDER
+        return {key: table[key] for key in (*first, *table) if table.get(key)}
+
+    def link(self, title: str = "") -> Link:
+        """The link of this hop alone."""
+        return Link([self], title)
+
+
+def hop_of(used: Mapping[str, float | None], *, unordered: Sequence[str] = ()) -> FittedHop:
+    """The hop with these values, by their path in it (`Parameter.key`).
+
+    `unordered`: directions whose jitter reorders packets.
+    """
+    rates: dict[str, str | Recording] = {
+        d: show_rate(round(rate)) for d in DIRECTIONS if (rate := used.get(f"rate.{d}"))
+    }
+    return FittedHop(
+        rate=rates,
+        queue={d: Queue(kind="droptail", bytes=show_size(round(used[f"queue.{d}.bytes"] or 0))) for d in rates},
+        loss={d: loss for d in DIRECTIONS if (loss := _loss(used, d))},
+        delay=_time(used["delay"]) if "delay" in used else {d: _time(used[f"delay.{d}"]) for d in DIRECTIONS},
+        jitter={d: jitter for d in DIRECTIONS if (jitter := _jitter(used, d, in_order=d not in unordered))},
+        reorder={
+            d: Reordering(mean=mean, delay=_time(delay))
+            for d in DIRECTIONS
+            if (mean := used.get(f"reorder.{d}.mean")) and (delay := used.get(f"reorder.{d}.delay"))
+        },
+        handover={
+            d: Handover(every=_time(every), gap=_time(gap))
+            for d in DIRECTIONS
+            if (every := used.get(f"handover.{d}.every")) and (gap := used.get(f"handover.{d}.gap"))
+        },
+    )
+
+
+def used_values(parameters: Sequence[Parameter]) -> dict[str, float | None]:
+    """The values of a link file by their path in the hop."""
+    return {parameter.key: parameter.used for parameter in parameters}
+
+
+def _loss(used: Mapping[str, float | None], direction: str) -> Loss | None:
+    mean, sojourn = used.get(f"loss.{direction}.mean"), used.get(f"loss.{direction}.bad_sojourn")
+    if not mean:
+        return None
+    if sojourn:
+        return Loss(kind="gilbert-elliott", mean=mean, bad_sojourn=_time(sojourn))
+    return Loss(kind="bernoulli", mean=mean)
+
+
+def _jitter(used: Mapping[str, float | None], direction: str, *, in_order: bool) -> Jitter | None:
+    """By the first parameter that its distribution alone has."""
+    high, sd, mean = (
+        _time(value) if (value := used.get(f"jitter.{direction}.{key}")) else None for key in ("high", "sd", "mean")
+    )
+    if not (high or sd or mean):
+        return None
+    kind: Literal["uniform", "normal", "exponential"] = "uniform" if high else "normal" if sd else "exponential"
+    return Jitter(kind=kind, high=high, sd=sd, mean=mean, in_order=in_order)
+
+
+def _time(ms: float | None) -> str:
+    """Milliseconds as a link file's time, in whole microseconds; at least one."""
+    return show_time(max(1, round(ms * 1e3)) * (PS_PER_MS // 1000)) if ms and ms > 0 else "0 s"
+
+
+@dataclass(frozen=True)
+class LinkDescription:
+    """What an input says of its link: the parameters, the hop with them, and remarks on it."""
+
+    parameters: list[Parameter]
+    hop: FittedHop
+    remarks: list[str]
