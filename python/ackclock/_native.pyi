@@ -27,6 +27,7 @@ from ackclock.documents.engine import (
     SummaryStats,
     UdpFlowReport,
 )
+from ackclock.packetdrill.stack_settings import ScriptSettings
 
 __version__: str
 
@@ -369,7 +370,7 @@ def stamp(at: tuple[str, int], key_file: str | None, gap_ns: int, count: int) ->
 def packetdrill_run(
     text: str, tcp: str, options: str, control: dict[str, type[CongestionControl]] | None = None
 ) -> dict[str, Any]: ...
-def packetdrill_settings(text: str) -> dict[str, Any]: ...
+def packetdrill_settings(text: str) -> ScriptSettings: ...
 def fit_link(captures: Sequence[EndCapture], clock_error_ns: float | None, draws: int, seed: int) -> FitReport: ...
 def fit_sender_end(
     capture: EndCapture, server_sends: bool, queue_drops: bool, draws: int, seed: int

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ackclock.documents.fit import FittedParameter
 from studies.fit.links import TrueLink, links
 from studies.fit.predictions import ONE_END_EVERY, Cell, FittedLink, fitted
 from studies.outcome_files import begun_within, keep, kept, page_parser, write_page
@@ -89,7 +90,7 @@ BURST_SPLIT = 50
 
 def burst_lines(done: Sequence[FittedLink]) -> list[str]:
     """The table of burst lengths, by the number of bursts."""
-    groups: dict[bool, list[tuple[dict[str, Any], float]]] = {False: [], True: []}
+    groups: dict[bool, list[tuple[FittedParameter, float]]] = {False: [], True: []}
     for link in done:
         row, truth = link.rows().get("loss.down.bad_sojourn"), link.link.truth.get("loss.down.bad_sojourn")
         if row and truth:

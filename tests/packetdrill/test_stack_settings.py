@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from ackclock.input.objects import Tcp
 from ackclock.packetdrill.stack_settings import StackSettings, stack_settings
 
 
 def settings(
     *, sysctl: tuple[str, str] | None = None, command: str | None = None, option: str | None = None
 ) -> StackSettings:
-    document: dict[str, Any] = {"options": [], "sysctls": [], "socket_options": [], "commands": [], "connects": False}
+    document: Any = {"options": [], "sysctls": [], "socket_options": [], "commands": [], "connects": False}
     if sysctl:
         document["sysctls"].append({"line": 1, "name": sysctl[0], "value": sysctl[1]})
     if command:
@@ -25,7 +26,7 @@ def settings(
 def test_product_in_tcp_rmem_is_the_limit_of_the_receive_buffer() -> None:
     found = settings(sysctl=("tcp_rmem", "4096 131072 $((32*1024*1024))"))
     assert not found.unsupported
-    assert found.keys["receive_limit"] == "33554432 B"
+    assert found.tcp.receive_limit == 33554432
 
 
 @pytest.mark.parametrize("value", ["4096 131072 $((32 + 1))", "4096 131072 $(reboot)", "4096 131072"])
@@ -45,19 +46,19 @@ def test_other_shell_arithmetic_in_tcp_rmem_is_unsupported(value: str) -> None:
     ],
 )
 def test_command_without_effect_on_packets_is_passed_over(command: str) -> None:
-    assert settings(command=command) == StackSettings({}, [])
+    assert settings(command=command) == StackSettings(Tcp(), [])
 
 
-@pytest.mark.parametrize(("timestamps", "segment"), [("0", "1100 B"), ("1", "1088 B")])
-def test_segment_is_tcp_maxseg_less_timestamps(timestamps: str, segment: str) -> None:
-    document: dict[str, Any] = {"options": [], "commands": [], "connects": False}
+@pytest.mark.parametrize(("timestamps", "segment"), [("0", 1100), ("1", 1088)])
+def test_segment_is_tcp_maxseg_less_timestamps(timestamps: str, segment: int) -> None:
+    document: Any = {"options": [], "commands": [], "connects": False}
     document["sysctls"] = [{"line": 1, "name": "tcp_timestamps", "value": timestamps}]
     document["socket_options"] = [{"line": 2, "args": ["3", "SOL_TCP", "TCP_MAXSEG", "[1100]", "4"]}]
-    assert stack_settings(document).keys["segment"] == segment
+    assert stack_settings(document).tcp.segment == segment
 
 
 def test_qdisc_fq_enables_pacing() -> None:
-    assert settings(command="tc qdisc replace dev tun0 root fq") == StackSettings({"pacing": True}, [])
+    assert settings(command="tc qdisc replace dev tun0 root fq") == StackSettings(Tcp(pacing=True), [])
 
 
 @pytest.mark.parametrize(
@@ -77,11 +78,11 @@ def test_command_that_would_change_packets_is_unsupported(command: str) -> None:
 
 
 def test_socket_option_ip_tos_leaves_tcp_as_it_is() -> None:
-    assert settings(option="IP_TOS") == StackSettings({}, [])
+    assert settings(option="IP_TOS") == StackSettings(Tcp(), [])
 
 
 @pytest.mark.parametrize(("timestamps", "segment"), [("0", "1440 B"), ("1", "1428 B")])
 def test_segment_over_ipv6_is_20_bytes_smaller(timestamps: str, segment: str) -> None:
-    document: dict[str, Any] = {"options": [["ip_version", "ipv6"]], "commands": [], "socket_options": []}
+    document: Any = {"options": [["ip_version", "ipv6"]], "commands": [], "socket_options": []}
     document |= {"sysctls": [{"line": 1, "name": "tcp_timestamps", "value": timestamps}], "connects": False}
-    assert stack_settings(document).keys["segment"] == segment
+    assert stack_settings(document).tcp.segment == segment

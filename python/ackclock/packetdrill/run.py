@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from ackclock import _native, congestion_control
 from ackclock.errors import InputError, InvalidValue, RunFailed
@@ -22,6 +22,14 @@ and when a segment leaves."""
 IGNORED: tuple[Ignored, ...] = get_args(Ignored)
 MAX_BYTES = 1 << 20
 TOLERANCE = 4 * 10**9  # packetdrill's own, in ps
+
+
+class TraceRow(TypedDict):
+    """A packet or a call, and the line of the script that it is of."""
+
+    time_s: float
+    line: int | None
+    text: str
 
 
 @dataclass(frozen=True)
@@ -51,7 +59,7 @@ class ScriptResult:
     differs: tuple[str, ...] = ()
     state: str | None = None
     why: str = ""
-    trace: tuple[Mapping[str, Any], ...] = ()
+    trace: tuple[TraceRow, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """The result as JSON has it: fields that say nothing are left out."""
@@ -128,7 +136,7 @@ def run_script(
         return ScriptResult(path, "unsupported", line=first.line, statement=first.statement, why=first.why)
     own = _keys(congestion_control.with_names(tcp or {}))
     try:
-        plan = resolve(_keys({"host": host, **settings.keys}), own).plan()
+        plan = resolve(_keys(replace(settings.tcp, host=host).to_dict()), own).plan()
     except InputError as error:
         return ScriptResult(path, "unsupported", why=str(error))
     control = None

@@ -4,11 +4,44 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from ackclock.input.catalogue import variants
+from ackclock.input.objects import Tcp
+
+
+class Sysctl(TypedDict):
+    """A sysctl of net.ipv4 that a script sets."""
+
+    line: int
+    name: str
+    value: str
+
+
+class SocketOption(TypedDict):
+    """The arguments of a setsockopt."""
+
+    line: int
+    args: list[str]
+
+
+class Command(TypedDict):
+    """A command in backquotes."""
+
+    line: int
+    text: str
+
+
+class ScriptSettings(TypedDict):
+    """What a script sets, as the engine reads it; `connects`: its host is the client."""
+
+    options: list[list[str]]
+    sysctls: list[Sysctl]
+    socket_options: list[SocketOption]
+    commands: list[Command]
+    connects: bool
 
 
 @dataclass(frozen=True)
@@ -24,16 +57,12 @@ class Unsupported:
 class StackSettings:
     """The [tcp] keys that a script sets, and what of it is unsupported."""
 
-    keys: Mapping[str, Any]
+    tcp: Tcp
     unsupported: Sequence[Unsupported]
 
 
 class _Refused(Exception):
     """The engine does not have the setting; the text is the reason."""
-
-
-def _flag(key: str) -> Callable[[str], dict[str, Any]]:
-    return lambda value: {key: _number(value) != 0}
 
 
 def _number(value: str) -> int:
@@ -43,9 +72,13 @@ def _number(value: str) -> int:
         raise _Refused(f"{value!r} is not a number") from None
 
 
-def _timestamps(value: str) -> dict[str, Any]:
-    on = _number(value) != 0
-    return {"timestamps": on, "segment": _segment(timestamps=on, ipv6=False)}
+def _is_on(value: str) -> bool:
+    return _number(value) != 0
+
+
+def _timestamps(tcp: Tcp, value: str) -> Tcp:
+    on = _is_on(value)
+    return replace(tcp, timestamps=on, segment=_segment(timestamps=on, ipv6=False))
 
 
 def _segment(*, timestamps: bool, ipv6: bool) -> str:
@@ -53,40 +86,39 @@ def _segment(*, timestamps: bool, ipv6: bool) -> str:
     return f"{1460 - (20 if ipv6 else 0) - (12 if timestamps else 0)} B"
 
 
-def _variant(value: str) -> dict[str, Any]:
+def _variant(tcp: Tcp, value: str) -> Tcp:
     name = value.strip().strip('"')
     if name not in variants():
         raise _Refused(f"the engine has no congestion control {name}")
-    return {"variant": name}
+    return replace(tcp, variant=name)
 
 
-def _recovery(value: str) -> dict[str, Any]:
+def _recovery(tcp: Tcp, value: str) -> Tcp:
     flags = _number(value)
     if flags & ~1:
         raise _Refused("RACK's static reordering window (tcp_recovery 2 and 4) is not in the engine")
-    return {"recovery": "linux" if flags & 1 else "prr"}
+    return replace(tcp, recovery="linux" if flags & 1 else "prr")
 
 
-def _early_retrans(value: str) -> dict[str, Any]:
-    return {"tail_loss_probe": _number(value) >= 3}
-
-
-def _slow_start_after_idle(value: str) -> dict[str, Any]:
+def _slow_start_after_idle(tcp: Tcp, value: str) -> Tcp:
     if _number(value):
-        return {"idle_restart": "decay", "window_validation": "rfc2861"}
-    return {"idle_restart": "off", "window_validation": "off"}
+        return replace(tcp, idle_restart="decay", window_validation="rfc2861")
+    return replace(tcp, idle_restart="off", window_validation="off")
 
 
-def _receive_memory(value: str) -> dict[str, Any]:
-    low, default, high = _three(value)
-    del low
-    return {"receive_buffer": "tuned", "receive_start": f"{default} B", "receive_limit": f"{high} B"}
+def _receive_memory(tcp: Tcp, value: str) -> Tcp:
+    _, default, high = _three(value)
+    return replace(tcp, receive_buffer="tuned", receive_start=default, receive_limit=high)
 
 
-def _send_memory(value: str) -> dict[str, Any]:
-    low, default, high = _three(value)
-    del low
-    return {"send_buffer": "tuned", "send_start": f"{default} B", "send_limit": f"{high} B"}
+def _send_memory(tcp: Tcp, value: str) -> Tcp:
+    _, default, high = _three(value)
+    return replace(tcp, send_buffer="tuned", send_start=default, send_limit=high)
+
+
+def _accecn_option(tcp: Tcp, value: str) -> Tcp:
+    number = _number(value)
+    return replace(tcp, accecn_option="every" if number >= 2 else "changes" if number else "off")
 
 
 _PRODUCT = re.compile(r"\$\(\( *(\d{1,10}(?: *\* *\d{1,10})*) *\)\)")
@@ -101,44 +133,43 @@ def _three(value: str) -> tuple[int, int, int]:
     return low, default, max(default, high)
 
 
-def _only(*values: int) -> Callable[[str], dict[str, Any]]:
+def _only(*values: int) -> Callable[[Tcp, str], Tcp]:
     """A setting that the engine has with these values only."""
 
-    def check(value: str) -> dict[str, Any]:
+    def check(tcp: Tcp, value: str) -> Tcp:
         if _number(value) not in values:
             raise _Refused(f"the engine has this setting with {' or '.join(map(str, values))} only, not {value}")
-        return {}
+        return tcp
 
     return check
 
 
-_SYSCTLS: dict[str, Callable[[str], dict[str, Any]]] = {
-    "tcp_sack": _flag("sack"),
-    "tcp_dsack": _flag("dsack"),
+_SYSCTLS: dict[str, Callable[[Tcp, str], Tcp]] = {
+    "tcp_sack": lambda tcp, value: replace(tcp, sack=_is_on(value)),
+    "tcp_dsack": lambda tcp, value: replace(tcp, dsack=_is_on(value)),
     "tcp_timestamps": _timestamps,
-    "tcp_window_scaling": _flag("window_scaling"),
+    "tcp_window_scaling": lambda tcp, value: replace(tcp, window_scaling=_is_on(value)),
     "tcp_congestion_control": _variant,
-    "tcp_frto": lambda value: {"frto": "sack" if _number(value) else "off"},
+    "tcp_frto": lambda tcp, value: replace(tcp, frto="sack" if _is_on(value) else "off"),
     "tcp_recovery": _recovery,
-    "tcp_early_retrans": _early_retrans,
-    "tcp_reordering": lambda value: {"dupack_threshold": _number(value)},
+    "tcp_early_retrans": lambda tcp, value: replace(tcp, tail_loss_probe=_number(value) >= 3),
+    "tcp_reordering": lambda tcp, value: replace(tcp, dupack_threshold=_number(value)),
     "tcp_slow_start_after_idle": _slow_start_after_idle,
     "tcp_rmem": _receive_memory,
     "tcp_wmem": _send_memory,
-    "tcp_syn_linear_timeouts": lambda value: {"syn_linear_timeouts": _number(value)},
-    "tcp_rto_min_us": lambda value: {"rto_min": f"{_number(value)} us"},
-    "tcp_rto_max_ms": lambda value: {"rto_max": f"{_number(value)} ms"},
-    "tcp_ecn_option": lambda value: {
-        "accecn_option": "every" if _number(value) >= 2 else "changes" if _number(value) else "off"
-    },
-    "tcp_ecn_option_beacon": lambda value: {},
+    "tcp_syn_linear_timeouts": lambda tcp, value: replace(tcp, syn_linear_timeouts=_number(value)),
+    "tcp_rto_min_us": lambda tcp, value: replace(tcp, rto_min=f"{_number(value)} us"),
+    "tcp_rto_max_ms": lambda tcp, value: replace(tcp, rto_max=f"{_number(value)} ms"),
+    "tcp_ecn_option": _accecn_option,
     "tcp_mtu_probing": _only(0),
     "tcp_fack": _only(0),
     "tcp_thin_linear_timeouts": _only(0),
     "tcp_abort_on_overflow": _only(0),
     "tcp_shrink_window": _only(0),
-    "tcp_min_tso_segs": lambda value: {"tso": {"segments": _number(value), "time": "1 ms", "most": "64 KiB"}},
-    "tcp_tso_win_divisor": lambda value: {"tso_win_divisor": max(1, _number(value))},
+    "tcp_min_tso_segs": lambda tcp, value: replace(
+        tcp, tso={"segments": _number(value), "time": "1 ms", "most": "64 KiB"}
+    ),
+    "tcp_tso_win_divisor": lambda tcp, value: replace(tcp, tso_win_divisor=max(1, _number(value))),
     "tcp_pacing_ss_ratio": _only(200),
     "tcp_pacing_ca_ratio": _only(120),
 }
@@ -162,6 +193,7 @@ _WITHOUT_EFFECT = frozenset(
         "tcp_low_latency",
         "tcp_limit_output_bytes",
         "tcp_ecn_fallback",
+        "tcp_ecn_option_beacon",
         "tcp_moderate_rcvbuf",
         "tcp_tw_reuse",
         "ip_local_port_range",
@@ -179,7 +211,11 @@ _WITHOUT_EFFECT = frozenset(
 )
 """Sysctls about what no single connection of the engine meets."""
 
-_ECN_OFFERS = {0: (False, False), 1: (True, True), 2: (False, True), 3: ("accecn", "accecn")} | {
+_ECN_OFFERS: dict[int, tuple[bool | str, bool | str]] = {
+    0: (False, False),
+    1: (True, True),
+    2: (False, True),
+    3: ("accecn", "accecn"),
     4: (True, "accecn"),
     5: (False, "accecn"),
 }
@@ -218,63 +254,64 @@ _FQ = re.compile(r"tc +qdisc +(add|replace) +dev +tun0 +root +fq$")
 """The qdisc that paces."""
 
 
-def stack_settings(document: Mapping[str, Any]) -> StackSettings:
+def stack_settings(script: ScriptSettings) -> StackSettings:
     """The settings of a script, from `packetdrill_settings` of the engine.
 
     Sysctls and socket options apply to the whole script. A line that restores the machine after the
     last packet is left out by the engine.
     """
-    keys: dict[str, Any] = {}
+    tcp = Tcp()
     unsupported: list[Unsupported] = []
-    for sysctl in document["sysctls"]:
+    for sysctl in script["sysctls"]:
         name, value = sysctl["name"], sysctl["value"]
         try:
-            keys |= _sysctl(name, value, connects=document["connects"])
+            tcp = _with_sysctl(tcp, name, value, connects=script["connects"])
         except _Refused as refused:
             unsupported.append(Unsupported(sysctl["line"], f"{name}={value}", str(refused)))
-    if ["ip_version", "ipv6"] in document["options"]:
-        keys["segment"] = _segment(timestamps=keys.get("timestamps", True), ipv6=True)
-    for option in document["socket_options"]:
+    timestamps = tcp.timestamps is not False
+    if ["ip_version", "ipv6"] in script["options"]:
+        tcp = replace(tcp, segment=_segment(timestamps=timestamps, ipv6=True))
+    for option in script["socket_options"]:
         try:
-            keys |= _socket_option(option["args"], timestamps=keys.get("timestamps", True))
+            tcp = _with_option(tcp, option["args"], timestamps=timestamps)
         except _Refused as refused:
             text = f"setsockopt({', '.join(option['args'])})"
             unsupported.append(Unsupported(option["line"], text, str(refused)))
-    for command in document["commands"]:
+    for command in script["commands"]:
         if _FQ.match(command["text"]):
-            keys["pacing"] = True
+            tcp = replace(tcp, pacing=True)
         elif not _NO_COMMANDS.match(command["text"]):
             why = "commands are read for their sysctls and never executed"
             unsupported.append(Unsupported(command["line"], command["text"], why))
-    return StackSettings(keys, sorted(unsupported, key=lambda setting: setting.line))
+    return StackSettings(tcp, sorted(unsupported, key=lambda setting: setting.line))
 
 
-def _sysctl(name: str, value: str, *, connects: bool) -> dict[str, Any]:
+def _with_sysctl(tcp: Tcp, name: str, value: str, *, connects: bool) -> Tcp:
     if name in _WITHOUT_EFFECT:
-        return {}
+        return tcp
     if name == "tcp_ecn":
         offer = _ECN_OFFERS.get(_number(value))
         if offer is None:
             raise _Refused(f"tcp_ecn has no value {value}")
-        return {"ecn": offer[0] if connects else offer[1]}
+        return replace(tcp, ecn=offer[0] if connects else offer[1])
     if name not in _SYSCTLS:
         raise _Refused("the engine does not have this sysctl")
-    return _SYSCTLS[name](value)
+    return _SYSCTLS[name](tcp, value)
 
 
-def _socket_option(args: Sequence[str], *, timestamps: bool) -> dict[str, Any]:
+def _with_option(tcp: Tcp, args: Sequence[str], *, timestamps: bool) -> Tcp:
     name = args[2] if len(args) > 2 else ""
     value = args[3].strip("[] \t") if len(args) > 3 else ""
     if name in _NO_OPTIONS:
-        return {}
+        return tcp
     match name:
         case "TCP_CONGESTION":
-            return _variant(value)
+            return _variant(tcp, value)
         case "SO_RCVBUF":
-            return {"receive_buffer": f"{_number(value)} B"}
+            return replace(tcp, receive_buffer=_number(value))
         case "SO_SNDBUF":
-            return {"send_buffer": f"{_number(value)} B"}
+            return replace(tcp, send_buffer=_number(value))
         case "TCP_MAXSEG":
             # The MSS of the SYN, which counts the timestamps of each segment (RFC 6691).
-            return {"segment": f"{_number(value) - (12 if timestamps else 0)} B"}
+            return replace(tcp, segment=_number(value) - (12 if timestamps else 0))
     raise _Refused(f"the engine does not have the socket option {name}")
