@@ -111,11 +111,11 @@ def test_identity_of_a_comparison_hashes_what_stored_run_folders_have(monkeypatc
 
 
 def test_plan_of_a_measurement_takes_an_argument_before_the_plan_and_that_before_the_quick_default() -> None:
-    usual = {"duration": "3 s", "flows": 9}
     arguments = MeasureArguments("host", {"duration": 2, "tests": ["tcp"]}, tests=["delay"], labels={"a": "b"})
-    assert asked_plan(arguments, usual) == Plan.model_validate(
-        {"duration": "2 s", "tests": ["delay"], "labels": {"a": "b"}, "flows": 9}
-    )
+    labelled = {"duration": "2 s", "tests": ["delay"], "labels": {"a": "b"}}
+    assert asked_plan(arguments, quick=True) == Plan.model_validate(labelled)
+    in_short = asked_plan(MeasureArguments("host", {"tests": ["tcp"]}), quick=True)
+    assert in_short == Plan.model_validate({"duration": "3 s", "tests": ["tcp"]})
     assert arguments.identified({"x": 1}) == {"host": "host", "port": 4862, "plan": {"x": 1}}
 
 

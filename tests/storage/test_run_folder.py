@@ -22,7 +22,7 @@ from ackclock.analysis import analyze
 from ackclock.comparison import compare
 from ackclock.errors import InputError
 from ackclock.input.scenario import read_draft
-from ackclock.measurement.schedule import Schedule, keep
+from ackclock.measurement.schedule import Schedule, ScheduleState, keep
 from ackclock.papers.reproduce import reproduce
 from ackclock.result_folder import write_report
 from ackclock.simulation.sweep import sweep_draft
@@ -235,7 +235,7 @@ def test_captures_are_added_to_a_finished_simulation(small: Path, tmp_path: Path
 
 @pytest.mark.finding("U1")
 def test_schedule_of_measurements_continues_only_when_the_plan_is_the_same(tmp_path: Path) -> None:
-    def scheduled(what: str) -> dict[str, Any]:
+    def scheduled(what: str) -> ScheduleState:
         once = lambda folder: folder.mkdir() or (folder / "measurement.json").write_text("{}")  # noqa: E731
         return keep(tmp_path / "run", Schedule(0.01, 2), {"host": what}, once, report=lambda _: None)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ackclock.arguments import option_names, quick_defaults
+from ackclock.arguments import option_names
 from ackclock.arguments.measure import MeasureArguments
 from ackclock.cli.options import Json, Quiet, Report, time_above_zero, typed, with_options
 
@@ -84,7 +84,7 @@ def measure(
         return _stamp(arguments.host, stamp_port, stamp_key_file, json=json)
     options = option_names(MeasureArguments)
     with typed({name: options[name] for name in given}, over_file=True):
-        plan = asked_plan(arguments, quick_defaults(MeasureArguments) if quick else {})
+        plan = asked_plan(arguments, quick=quick)
     seconds, each = (estimate(plan, rates) for rates in ({}, dict.fromkeys(plan.directions, 1e6)))
     size = f"{(each[1] - seconds[1]) / 1e6:.3g} MB for each Mb/s that the path carries"
     slow = f" ({walk_seconds(plan):.0f} s more where routers answer once a second)" if "path" in plan.tests else ""

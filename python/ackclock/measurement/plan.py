@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ValidationError
 
+from ackclock.arguments import quick_defaults
 from ackclock.arguments.measure import MeasureArguments
 from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input import form
@@ -208,14 +209,16 @@ def plan_of(document: Document) -> Plan:
         raise document.error(loc, invalid) from None
 
 
-def asked_plan(arguments: MeasureArguments, usual: Mapping[str, Any] | None = None) -> Plan:
+def asked_plan(arguments: MeasureArguments, *, quick: bool = False) -> Plan:
     """The plan of a measurement, checked: its keys among the arguments replace those of their plan,
-    and these replace the ``usual`` ones. Raises InputError with file, line and key.
+    and these replace the defaults, with ``quick`` the short ones. Raises InputError with file, line
+    and key.
     """
+    usual = quick_defaults(MeasureArguments) if quick else {}
     keys = {name: one for name, one in vars(arguments).items() if name in Plan.model_fields and one is not None}
     plan = arguments.plan
     document = read_document(Path(plan)) if isinstance(plan, str | Path) else Document(_with_time_units(plan or {}))
-    data = {**(usual or {}), **document.data, **_with_time_units(keys)}
+    data = {**usual, **document.data, **_with_time_units(keys)}
     return plan_of(Document(data, document.file, document.text))
 
 

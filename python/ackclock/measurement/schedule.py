@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from ackclock.errors import InputError, RunFailed
 from ackclock.measurement.folder import DOCUMENT, is_complete
@@ -15,6 +15,10 @@ from ackclock.storage import run_kind
 from ackclock.storage.atomic_files import write_json
 from ackclock.storage.run_folder import Identity, RunFolder
 from ackclock.storage.stored_files import read_json
+
+if TYPE_CHECKING:
+    from ackclock.documents.measure import Measurement
+    from ackclock.documents.parts import Direction
 
 STATE = run_kind.SCHEDULE.document
 LOOK_S = 1.0
@@ -35,17 +39,51 @@ class Schedule:
         return began + number * self.every_s
 
 
+class ScheduledRun(TypedDict, total=False):
+    """A measurement that began, with its folder or the reason of its failure; or a missed one."""
+
+    began: str
+    began_s: float
+    folder: str
+    failed: str
+    missed: bool
+
+
+class ScheduleState(TypedDict):
+    """schedule.json: what is measured, how often, and the measurements by number."""
+
+    every_s: float
+    times: int
+    what: Mapping[str, Any]
+    began: float
+    runs: dict[str, ScheduledRun]
+
+
+class ScheduleRow(TypedDict):
+    """A measurement with its results, or the reason of their absence."""
+
+    number: int
+    began: str | None
+    failed: str | None
+    capacity_down_bps: NotRequired[float | None]
+    goodput_down_bps: NotRequired[float | None]
+    loss_down: NotRequired[float | None]
+    capacity_up_bps: NotRequired[float | None]
+    goodput_up_bps: NotRequired[float | None]
+    loss_up: NotRequired[float | None]
+
+
 def keep(
     folder: Path,
     schedule: Schedule,
-    what: dict[str, Any],
-    once: Callable[[Path], Any],
+    what: Mapping[str, Any],
+    once: Callable[[Path], object],
     *,
     report: Callable[[str], None],
     force: bool = False,
     now: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
-) -> dict[str, Any]:
+) -> ScheduleState:
     """Run the schedule or the rest of it. The folder has its state, updated after each measurement.
 
     ``what`` identifies the measurement; a folder with another schedule or plan is refused, or
@@ -58,7 +96,11 @@ def keep(
     """
     request = {"every_s": schedule.every_s, "times": schedule.times, "what": what}
     with RunFolder(folder, Identity.of(run_kind.SCHEDULE.command, request, any_engine=True), force=force) as run:
-        state = _read_state(folder / STATE, request, now())
+        if (folder / STATE).is_file():
+            state: ScheduleState = read_json(folder / STATE)
+        else:
+            state = {"every_s": schedule.every_s, "times": schedule.times, "what": what, "began": now(), "runs": {}}
+            write_json(folder / STATE, state)
         for number in range(schedule.times):
             if str(number) in state["runs"]:
                 continue
@@ -79,17 +121,8 @@ def keep(
     return state
 
 
-def _read_state(path: Path, request: dict[str, Any], now: float) -> dict[str, Any]:
-    if path.is_file():
-        state: dict[str, Any] = read_json(path)
-        return state
-    state = {**request, "began": now, "runs": {}}
-    write_json(path, state)
-    return state
-
-
-def _measure_once(folder: Path, once: Callable[[Path], Any], began: float) -> dict[str, Any]:
-    at = {"began": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"), "began_s": began}
+def _measure_once(folder: Path, once: Callable[[Path], object], began: float) -> ScheduledRun:
+    at: ScheduledRun = {"began": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"), "began_s": began}
     if is_complete(folder):
         # The process ended between the measurement and its record.
         return {**at, "folder": folder.name}
@@ -100,25 +133,34 @@ def _measure_once(folder: Path, once: Callable[[Path], Any], began: float) -> di
     return {**at, "folder": folder.name}
 
 
-def overview(folder: Path, state: dict[str, Any]) -> list[dict[str, Any]]:
+def overview(folder: Path, state: ScheduleState) -> list[ScheduleRow]:
     """A row for each measurement: its results or the reason of their absence."""
     rows = []
     for number, run in sorted(state["runs"].items(), key=lambda one: int(one[0])):
-        row = {
-            "number": int(number),
-            "began": run.get("began"),
-            "failed": run.get("failed") or ("missed" if run.get("missed") else None),
-        }
+        failed = run.get("failed") or ("missed" if run.get("missed") else None)
+        row: ScheduleRow = {"number": int(number), "began": run.get("began"), "failed": failed}
         if "folder" in run:
-            document = read_json(folder / run["folder"] / DOCUMENT)
-            for direction in ("down", "up"):
-                row[f"capacity_{direction}_bps"] = (document["capacity"].get(direction) or {}).get("rate_bps")
-                goodputs = [
-                    f["goodput_bps"] for f in document["flows"] if f["purpose"] == "tcp" and f["direction"] == direction
-                ]
-                row[f"goodput_{direction}_bps"] = max((g for g in goodputs if g is not None), default=None)
-                row[f"loss_{direction}"] = (((document["delay"] or {}).get(direction) or {}).get("loss") or {}).get(
-                    "rate"
-                )
+            found: Measurement = read_json(folder / run["folder"] / DOCUMENT)
+            row["capacity_down_bps"], row["goodput_down_bps"], row["loss_down"] = _figures(found, "down")
+            row["capacity_up_bps"], row["goodput_up_bps"], row["loss_up"] = _figures(found, "up")
         rows.append(row)
     return rows
+
+
+def _figures(found: Measurement, direction: Direction) -> tuple[float | None, float | None, float | None]:
+    """Capacity, largest goodput of a single transfer, and loss of sparse datagrams."""
+    goodputs = [
+        goodput
+        for flow in found["flows"]
+        if flow["purpose"] == "tcp" and flow["direction"] == direction
+        if (goodput := flow["goodput_bps"]) is not None
+    ]
+    capacity, loss = capacity_and_loss(found, direction)
+    return capacity, max(goodputs, default=None), loss
+
+
+def capacity_and_loss(found: Measurement, direction: Direction) -> tuple[float | None, float | None]:
+    """The capacity of a direction in b/s and its loss of sparse datagrams, where measured."""
+    capacity, delay = found["capacity"].get(direction), (found["delay"] or {}).get(direction)
+    loss = delay.get("loss") if delay else None
+    return capacity.get("rate_bps") if capacity else None, loss["rate"] if loss else None

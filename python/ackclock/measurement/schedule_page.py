@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ackclock.format import rate, three
 from ackclock.measurement.folder import DOCUMENT
+from ackclock.measurement.schedule import ScheduleState, capacity_and_loss
 from ackclock.plot import vega
 from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Block, Cell, Chart, Column, Page, Section, Table
@@ -17,7 +19,9 @@ from ackclock.statistics.intervals import t_quantile
 from ackclock.storage.run_kind import SCHEDULE
 from ackclock.storage.stored_files import read_json
 
-Row = dict[str, Any]
+if TYPE_CHECKING:
+    from ackclock.documents.measure import Measurement
+
 METRICS = {
     "goodput_bps": "Goodput",
     "rtt_p50_ms": "RTT p50 (ms)",
@@ -29,36 +33,59 @@ METRICS = {
 KEYS = ("variant", "buffer", "direction", "hour")
 
 
-def rows_of(documents: Iterable[tuple[int, Mapping[str, Any]]]) -> list[Row]:
-    """A row for each single TCP transfer and for each measured capacity or delay of a direction.
+@dataclass(frozen=True)
+class Row:
+    """A single TCP transfer, or the measured capacity and loss of a direction.
 
-    Each has ``number``, ``began_s``, ``hour`` (UTC), ``variant``, ``buffer``, ``direction`` and the
-    labels as ``label.NAME``.
+    `variant` and `buffer` of datagrams are "udp" and "-"; `hour` is that of UTC.
     """
+
+    number: int
+    began_s: float
+    hour: str
+    labels: Mapping[str, str]
+    direction: str
+    variant: str = "udp"
+    buffer: str = "-"
+    goodput_bps: float | None = None
+    rtt_p50_ms: float | None = None
+    retransmission_rate: float | None = None
+    capacity_bps: float | None = None
+    one_way_loss: float | None = None
+
+    def value(self, key: str) -> str | None:
+        """The value of one of `KEYS` or of a label, ``label.NAME``; None without such a label."""
+        name = key.removeprefix("label.")
+        return self.labels.get(name) if name != key else str(getattr(self, key))
+
+    def metric(self, name: str) -> float | None:
+        """One of `METRICS`."""
+        number: float | None = getattr(self, name)
+        return number
+
+
+def rows_of(documents: Iterable[tuple[int, Measurement]]) -> list[Row]:
+    """A row for each single TCP transfer and for each measured capacity or delay of a direction."""
     rows = []
-    for number, document in documents:
-        started = datetime.fromisoformat(document["started"])
-        labels = {f"label.{name}": value for name, value in document.get("labels", {}).items()}
-        common = {"number": number, "began_s": started.timestamp(), "hour": f"{started.hour:02d}", **labels}
+    for number, found in documents:
+        started = datetime.fromisoformat(found["started"])
+        common = partial(Row, number, started.timestamp(), f"{started.hour:02d}", found.get("labels", {}))
         rows += [
-            {
-                **common,
-                "variant": flow["variant"] or "-",
-                "buffer": flow["asked"]["buffer"],
-                "direction": flow["direction"],
-                "goodput_bps": flow["goodput_bps"],
-                "rtt_p50_ms": (flow["rtt_ms"] or {}).get("p50"),
-                "retransmission_rate": flow["retransmission_rate"],
-            }
-            for flow in document["flows"]
+            common(
+                flow["direction"],
+                flow["variant"] or "-",
+                flow["asked"]["buffer"],
+                goodput_bps=flow["goodput_bps"],
+                rtt_p50_ms=flow["rtt_ms"]["p50"] if flow["rtt_ms"] else None,
+                retransmission_rate=flow["retransmission_rate"],
+            )
+            for flow in found["flows"]
             if flow["purpose"] == "tcp" and flow["goodput_bps"] is not None
         ]
         for direction in ("down", "up"):
-            capacity = (document["capacity"].get(direction) or {}).get("rate_bps")
-            loss = (((document["delay"] or {}).get(direction) or {}).get("loss") or {}).get("rate")
+            capacity, loss = capacity_and_loss(found, direction)
             if capacity is not None or loss is not None:
-                own = {"variant": "udp", "buffer": "-", "direction": direction}
-                rows.append({**common, **own, "capacity_bps": capacity, "one_way_loss": loss})
+                rows.append(common(direction, capacity_bps=capacity, one_way_loss=loss))
     return rows
 
 
@@ -75,10 +102,10 @@ class Group:
 def groups(rows: Sequence[Row], key: str) -> list[Group]:
     """By value of ``key``, direction and metric, in order of the key's values, down before up."""
     found = []
-    for value, direction in sorted({(str(row[key]), row["direction"]) for row in rows if key in row}):
-        own = [row for row in rows if str(row.get(key)) == value and row["direction"] == direction]
+    for value, direction in sorted({(value, row.direction) for row in rows if (value := row.value(key)) is not None}):
+        own = [row for row in rows if row.value(key) == value and row.direction == direction]
         for metric in METRICS:
-            values = [float(row[metric]) for row in own if row.get(metric) is not None]
+            values = [float(number) for row in own if (number := row.metric(metric)) is not None]
             if values:
                 found.append(Group(value, direction, metric, values))
     return found
@@ -97,12 +124,12 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 def schedule_page(folder: Path) -> Page:
     """The page of a schedule's folder, finished or not."""
-    state = read_json(folder / SCHEDULE.document)
+    state: ScheduleState = read_json(folder / SCHEDULE.document)
     runs = {int(number): run for number, run in state["runs"].items()}
     done = {number: run["folder"] for number, run in sorted(runs.items()) if "folder" in run}
     documents = [(number, read_json(folder / name / DOCUMENT)) for number, name in done.items()]
     rows = rows_of(documents)
-    keys = [*sorted({key for row in rows for key in row if key.startswith("label.")}), *KEYS]
+    keys = [*sorted({f"label.{name}" for row in rows for name in row.labels}), *KEYS]
     missed = sum(bool(run.get("missed")) for run in runs.values())
     failed = sum("failed" in run for run in runs.values())
     sections = [Section("Over time", list(_charts(rows)))]
@@ -137,16 +164,10 @@ def _has_rows(blocks: Sequence[Block]) -> bool:
 
 
 def _best(rows: Sequence[Row]) -> str:
-    means = {
-        (row["direction"], row["variant"], row["buffer"]): [
-            one["goodput_bps"]
-            for one in rows
-            if "goodput_bps" in one
-            and (one["direction"], one["variant"], one["buffer"]) == (row["direction"], row["variant"], row["buffer"])
-        ]
-        for row in rows
-        if "goodput_bps" in row
-    }
+    means: dict[tuple[str, str, str], list[float]] = {}
+    for row in rows:
+        if row.goodput_bps is not None:
+            means.setdefault((row.direction, row.variant, row.buffer), []).append(row.goodput_bps)
     sentences = []
     for direction in ("down", "up"):
         own = {key: sum(values) / len(values) for key, values in means.items() if key[0] == direction}
@@ -187,14 +208,14 @@ def _charts(rows: Sequence[Row]) -> Iterable[Chart]:
         ("rtt_p50_ms", "RTT p50", "ms", 1.0),
         ("capacity_bps", "Capacity", "Mb/s", 1e-6),
     )
-    start = min((row["began_s"] for row in rows), default=0.0)
-    factor, axis = _axis_unit(max((row["began_s"] for row in rows), default=0.0) - start)
+    start = min((row.began_s for row in rows), default=0.0)
+    factor, axis = _axis_unit(max((row.began_s for row in rows), default=0.0) - start)
     for metric, title, unit, scale in panels:
         lines: dict[str, list[tuple[float, float]]] = {}
         for row in rows:
-            if row.get(metric) is not None:
-                name = f"{row['variant']} {row['direction']}" + (f", {row['buffer']}" if row["buffer"] != "-" else "")
-                lines.setdefault(name, []).append(((row["began_s"] - start) / factor, scale * row[metric]))
+            if (number := row.metric(metric)) is not None:
+                name = f"{row.variant} {row.direction}" + (f", {row.buffer}" if row.buffer != "-" else "")
+                lines.setdefault(name, []).append(((row.began_s - start) / factor, scale * number))
         drawn = tuple(Line(name, [x for x, _ in one], [y for _, y in one]) for name, one in lines.items())
         if drawn:
             reading = "One point for each measurement, by its start since the first one."

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ackclock.arguments.measure import PORT
 from ackclock.errors import InputError, format_value, native_errors
@@ -32,7 +31,7 @@ def serve(
     port: int = PORT,
     *,
     token_file: str | Path | None = None,
-    caps: Mapping[str, Any] | None = None,
+    caps: Mapping[str, int] | None = None,
     announce: Announce | None = None,
     stamp: StampReflector | None = None,
     clock_shift_ns: int = 0,
@@ -71,17 +70,17 @@ def serve(
         ) from None
     limits = {**_native.default_caps(), **(caps or {})}
     file = None if token_file is None else str(token_file)
-    options: dict[str, Any] = {
+    key_file = None if stamp is None or stamp.key_file is None else str(stamp.key_file)
+    options = {
         "listen": listen,
         "port": port,
         "token_file": file,
         "caps": limits,
         "clock_shift": clock_shift_ns,
+        "stamp": None if stamp is None else {"port": stamp.port, "key_file": key_file},
+        "log": {"file": None if log is None else str(log)} if log is not None or logs else None,
+        "drop": {"user": user} if drop else None,
     }
-    key_file = None if stamp is None or stamp.key_file is None else str(stamp.key_file)
-    options["stamp"] = None if stamp is None else {"port": stamp.port, "key_file": key_file}
-    options["log"] = {"file": None if log is None else str(log)} if log is not None or logs else None
-    options["drop"] = {"user": user} if drop else None
     with native_errors():
         _native.serve(json.dumps(options), announce or (lambda *_: None))
 

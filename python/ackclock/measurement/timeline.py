@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -14,6 +14,7 @@ from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Chart
 
 if TYPE_CHECKING:
+    from ackclock.documents import measure as documents
     from ackclock.measurement.result import Measurement
 
 BINS = 300
@@ -74,7 +75,7 @@ def _received(completed: Measurement) -> pl.DataFrame:
     )
 
 
-def _packet_bytes(document: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+def _packet_bytes(document: documents.Measurement) -> dict[tuple[str, str], float]:
     """The IP bytes of a datagram by kind of test and direction, of the tests that load the path."""
     capacity = {("capacity", loaded): of.get("packet_bytes") for loaded, of in document["capacity"].items()}
     steps = {("steps", str(of["direction"])): of.get("ip_bytes") for of in document["steps"]}
