@@ -121,7 +121,7 @@ def _check_digests(folder: Path) -> None:
 
 class _Flow(Open):
     name: str
-    workload: dict[str, Any]
+    workload: Open
     count: int = 1
 
 
@@ -129,8 +129,8 @@ class _Resolved(Open):
     """What a report shows of a resolved scenario."""
 
     seeds: list[int]
-    tcp: dict[str, Any]
-    hop: list[dict[str, Any]]
+    tcp: Open
+    hop: list[Open]
     flow: list[_Flow]
 
 
@@ -172,8 +172,8 @@ class _Environment(Open):
     """environment.json; earlier versions wrote no `run`."""
 
     seeds: list[int]
-    host: dict[str, Any] = {}
-    packages: dict[str, Any] = {}
+    host: Open = Open()
+    packages: Open = Open()
     files: dict[str, str] = {}
     run: _Identity = _Identity(kind="", digest="", state="")
 
@@ -182,12 +182,12 @@ class _Scenario(Open):
     """What a report shows of scenario.toml."""
 
     duration: Any
-    hop: list[dict[str, Any]]
+    hop: list[Open]
 
 
 class _Points(Open):
     seeds: list[int]
-    points: list[dict[str, Any]]
+    points: list[Open]
 
 
 class _Index(Open):
@@ -197,10 +197,10 @@ class _Index(Open):
 class _Schedule(Open):
     """schedule.json: the measurements that are done, failed or missed, by number."""
 
-    what: dict[str, Any]
+    what: Open
     times: int
     every_s: float
-    runs: dict[int, dict[str, Any]]
+    runs: dict[int, Open]
 
 
 _SCENARIOS = (SIMULATE, SWEEP, COMPARE, EMULATE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.comparison.socket_buffers import bdp_bytes
@@ -20,12 +20,40 @@ from ackclock.terminal import text_table
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from ackclock.documents.fit import FittedLink
+    from ackclock.documents.parts import Direction
+
 _COLUMNS = ("rate", "delay", "queue")
 """Properties of a hop with a column of their own."""
 _BULK = {"duration": "10 s", "flow": [{"workload": {"kind": "bulk"}}]}
 """Turns a link into a scenario, whose check is the link's."""
 _USUAL = {"direction": "down", "count": 1, "start": "0 s"}
 """Values of a flow that need no mention."""
+
+
+class Bottleneck(TypedDict):
+    """The smallest rate of a direction, None without a rate, and the bandwidth-delay product."""
+
+    bottleneck_bps: float | None
+    bdp_bytes: float | None
+
+
+class OverviewDocument(TypedDict):
+    """What `show --json` prints. `hops` are as a link file has them, `base_rtt_ms` is without
+    queues; a scenario has all its defaults, a fitted link its parameters.
+    """
+
+    kind: str
+    name: str
+    title: str
+    source: str
+    base_rtt_ms: float
+    directions: dict[Direction, Bottleneck]
+    hops: Sequence[Mapping[str, Any]]
+    fit: NotRequired[FittedLink]
+    scenario: NotRequired[Mapping[str, Any]]
+    sweep: NotRequired[Mapping[str, Sequence[object]] | None]
+    runs: NotRequired[int]
 
 
 @dataclass(frozen=True)
@@ -35,15 +63,12 @@ class Overview:
     Attributes:
         kind: "link" or "scenario".
         name: as it was asked for.
-        document: what `show --json` prints: `kind`, `name`, `title`, `source`, `hops` as a link
-            file has them, `base_rtt_ms` without queues, `directions` with `bottleneck_bps` and
-            `bdp_bytes` (None without a rate); of a scenario also `scenario`, with all defaults; of
-            a fitted link its parameters (`fit`).
+        document: what `show --json` prints.
     """
 
     kind: str
     name: str
-    document: Mapping[str, Any]
+    document: OverviewDocument
 
     def tables(self) -> list[Table]:
         """For the terminal."""
@@ -51,7 +76,7 @@ class Overview:
         title = f"{self.name}: {document['title']}" if document["title"] else self.name
         hops = text_table(title, ["hop", "direction", "rate", "delay", "queue"], [])
         further = []
-        for hop, direction, *columns, rest in _rows(document["hops"]):
+        for hop, direction, *columns, rest in _rows(document):
             hops.add_row(hop, direction, *columns)
             where = " ".join(filter(None, (hop, direction if direction != "both" else "")))
             further += [f"{where}: {rest}"] if rest else []
@@ -78,12 +103,14 @@ def overview(name: str) -> Overview:
     draft = Draft(Document({**_BULK, "link": path.name}, str(path))) if is_link else read_draft(path)
     scenario = draft.check(draft.points()[0])
     shown = resolved(scenario)
-    described: dict[str, Any] = {
+    sides = [side for hop in scenario.hop for side in (hop.down, hop.up) if side]
+    described: OverviewDocument = {
         "kind": "link" if is_link else "scenario",
         "name": name,
         "title": scenario.title,
         "source": scenario.source,
-        **_path(scenario.hop),
+        "base_rtt_ms": sum(side.delay for side in sides) / 1e9,
+        "directions": {"down": _bottleneck(scenario.hop, "down"), "up": _bottleneck(scenario.hop, "up")},
         "hops": shown["hop"],
     }
     if is_link:
@@ -96,61 +123,45 @@ def overview(name: str) -> Overview:
     return Overview(described["kind"], name, described)
 
 
-def _path(hops: Sequence[Hop]) -> dict[str, Any]:
-    sides = [side for hop in hops for side in (hop.down, hop.up) if side]
+def _bottleneck(hops: Sequence[Hop], direction: str) -> Bottleneck:
+    slowest = slowest_bps(hops, direction)
     return {
-        "base_rtt_ms": sum(side.delay for side in sides) / 1e9,
-        "directions": {
-            direction: {"bottleneck_bps": _float(slowest_bps(hops, direction)), "bdp_bytes": bdp_bytes(hops, direction)}
-            for direction in DIRECTIONS
-        },
+        "bottleneck_bps": None if slowest is None else float(slowest),
+        "bdp_bytes": bdp_bytes(hops, direction),
     }
 
 
-def _float(value: float | None) -> float | None:
-    return None if value is None else float(value)
-
-
-def _rows(hops: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+def _rows(document: OverviewDocument) -> Iterator[tuple[str, ...]]:
     """A row for each direction of each hop; one for both if they are equal."""
-    for hop in hops:
-        directions = [hop["only"]] if "only" in hop else list(DIRECTIONS)
-        sides = [_side(hop, direction) for direction in directions]
-        if len(sides) == 2 and sides[0] == sides[1]:
-            directions, sides = ["both"], sides[:1]
-        for direction, side in zip(directions, sides, strict=True):
+    for hop in document["hops"]:
+        sides: dict[str, tuple[str, ...]] = {}
+        for direction in [hop["only"]] if "only" in hop else DIRECTIONS:
+            own = {key: value for key, value in hop.items() if key not in ("name", "only")}
+            for key in PER_DIRECTION:
+                value = own.get(key)
+                if isinstance(value, Mapping) and value and set(value) <= set(DIRECTIONS):
+                    own[key] = value.get(direction)
+            if isinstance(queue := own.get("queue"), Mapping):
+                # A droptail queue says by its kind how it drops.
+                own["queue"] = {key: value for key, value in queue.items() if (key, value) != ("drop", "tail")}
+            texts = {key: setting_text(value) for key, value in own.items() if value not in ABSENT}
+            rest = "; ".join(f"{key}: {text}" for key, text in texts.items() if key not in _COLUMNS)
+            sides[direction] = (*(texts.get(key, "-") for key in _COLUMNS), rest)
+        if len(sides) == 2 and len(set(sides.values())) == 1:
+            sides = {"both": sides.popitem()[1]}
+        for direction, side in sides.items():
             yield (hop["name"], direction, *side)
 
 
-def _side(hop: Mapping[str, Any], direction: str) -> tuple[str, ...]:
-    of = {key: hop[key] for key in hop if key not in ("name", "only")}
-    for key in PER_DIRECTION:
-        value = of.get(key)
-        if isinstance(value, Mapping) and value and set(value) <= set(DIRECTIONS):
-            of[key] = value.get(direction)
-    present = {key: value for key, value in of.items() if value not in ABSENT}
-    own = tuple(
-        "-" if key not in present else _queue_text(present[key]) if key == "queue" else setting_text(present[key])
-        for key in _COLUMNS
-    )
-    further = [f"{key}: {setting_text(value)}" for key, value in present.items() if key not in _COLUMNS]
-    return (*own, "; ".join(further))
-
-
-def _queue_text(queue: Mapping[str, Any]) -> str:
-    """A queue without the way in which a droptail queue drops, which its kind says."""
-    return setting_text({key: value for key, value in queue.items() if (key, value) != ("drop", "tail")})
-
-
-def _sentences(document: Mapping[str, Any]) -> Iterator[str]:
+def _sentences(document: OverviewDocument) -> Iterator[str]:
     if document["source"]:
         yield f"Source: {document['source']}."
     yield f"RTT without queues and transmission times: {milliseconds(document['base_rtt_ms'])}."
-    for direction, of in document["directions"].items():
-        if of["bottleneck_bps"]:
+    for direction, found in document["directions"].items():
+        if found["bottleneck_bps"]:
             yield (
-                f"Bottleneck {direction}: {rate(of['bottleneck_bps'])}, bandwidth-delay product "
-                f"{three(of['bdp_bytes'] / 1000)} kB."
+                f"Bottleneck {direction}: {rate(found['bottleneck_bps'])}, bandwidth-delay product "
+                f"{three((found['bdp_bytes'] or 0.0) / 1000)} kB."
             )
         else:
             yield f"No rate limits the direction {direction}."
@@ -167,7 +178,7 @@ def _sentences(document: Mapping[str, Any]) -> Iterator[str]:
             yield f"Sweep over {swept}; shown is the first setting."
 
 
-def _flows(document: Mapping[str, Any]) -> list[Table]:
+def _flows(document: OverviewDocument) -> list[Table]:
     if "scenario" not in document:
         return []
     shared = document["scenario"]["tcp"]

@@ -27,10 +27,9 @@ from collections.abc import Callable, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ackclock.input.link.catalog import PACKAGED
-from ackclock.overview import overview
+from ackclock.overview import OverviewDocument, overview
 from studies.run_folders.fuzz import MAX_S, Failure, main, play
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,7 +145,7 @@ class Mutations:
         return self.bytes_changed(content, rng) if rng.random() < 0.15 else content
 
 
-def is_short(document: dict[str, Any]) -> bool:
+def is_short(document: OverviewDocument) -> bool:
     """Whether the runs of an overview take no time."""
     scenario = document.get("scenario", {})
     rates = [side["bottleneck_bps"] or 1e11 for side in document["directions"].values()]
@@ -159,7 +158,7 @@ def commands(folder: Path) -> list[list[str]]:
     """What reads the input, as typed, in its folder; the last ones only if its runs are short."""
     reading = [["show", FILE], ["show", FILE, "--json"]]
     try:
-        document = dict(overview(FILE).document)
+        document = overview(FILE).document
     except Exception:  # `show` is played, which says it
         return reading
     reading.append(["export", FILE, "--to", "tc", "--out", "tc", "--force"] if document["kind"] == "link" else [])

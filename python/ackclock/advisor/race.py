@@ -183,7 +183,7 @@ class Runs:
         if name == "baseline":
             self.summaries = list(data.summaries(range(len(runs))))
         if folder:
-            dataset_files.write_points(folder, [entry.params for entry in entries], list(seeds))
+            dataset_files.Points(seeds, [entry.params for entry in entries]).write(folder)
             data.join()
             data.clear()
         about = {"name": name, "runs": len(runs), "changes": len(entries), "seeds": list(seeds)}

@@ -230,7 +230,7 @@ def _write(comparison: Comparison, points: Sequence[Point], folder: Path) -> Non
     scenario = first[0].spec.scenario
     run_files.write_scenario(folder, scenario, extra=swept)
     explicit = run_files.resolved_in_folder(scenario, {key for keys in points for key in keys})
-    dataset_files.write_points(folder, points, comparison.data.runs.seeds, explicit)
+    dataset_files.Points(comparison.data.runs.seeds, points, explicit).write(folder)
     for of_point in comparison.data.runs.scenarios:
         run_files.keep_traces(folder, of_point)
     comparison.data.join()

@@ -12,11 +12,15 @@ from ackclock.folder_damage import damage_named
 from ackclock.simulation.metrics import of_run_with_jain
 from ackclock.statistics import Moments
 from ackclock.storage import dataset_files
-from ackclock.storage.run_kind import COMPARE, MEASURE, SIMULATE, SWEEP, RunKind
+from ackclock.storage.run_kind import ANALYZE, COMPARE, MEASURE, SIMULATE, SWEEP, RunKind
 from ackclock.storage.stored_files import read_json, read_table
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ackclock.documents.compare import Comparison
+    from ackclock.documents.measure import Flow, Measurement
+    from ackclock.documents.simulate import ExplainedRun, Sweep
 
 RUN_FIGURES = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "retransmission_rate", "timeouts", "jain")
 """The figures of a run, over all TCP flows; `jain` of two flows or more."""
@@ -64,10 +68,14 @@ class Figures:
     samples: dict[Where, list[float]] = field(default_factory=dict)
     moments: dict[Where, Moments] = field(default_factory=dict)
 
-    def add(self, where: str, metrics: Iterable[str], row: Mapping[str, Any]) -> None:
-        """Add a value of each of the metrics, a dotted path in `row`; NaN without a value."""
+    def add(self, where: str, metrics: Iterable[str], *rows: Mapping[str, object]) -> None:
+        """Add a value of each of the metrics, dotted paths in `rows`: the mean of those rows that
+        have a value, NaN without any.
+        """
         for metric in metrics:
-            self.samples.setdefault((where, metric.replace(".", "_")), []).append(_at(row, metric))
+            values = [value for row in rows if not math.isnan(value := _at(row, metric))]
+            mean = math.fsum(values) / len(values) if values else math.nan
+            self.samples.setdefault((where, metric.replace(".", "_")), []).append(mean)
 
     def found(self) -> dict[Where, Moments]:
         """Number, mean and standard deviation of every figure that has a value."""
@@ -75,8 +83,7 @@ class Figures:
         return {where: moments for where, moments in every.items() if moments.n}
 
 
-def _at(row: Mapping[str, Any], path: str) -> float:
-    value: Any = row
+def _at(value: Any, path: str) -> float:
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return math.nan if value is None else float(value)
@@ -91,7 +98,7 @@ def folder_figures(folder: Path, kind: RunKind) -> Figures:
 
 
 def _simulation(folder: Path) -> Figures:
-    summaries = read_json(folder / SIMULATE.document)
+    summaries: list[ExplainedRun] = read_json(folder / SIMULATE.document)
     figures = Figures(SIMULATE.command, "seed", tuple(summary["seed"] for summary in summaries))
     for summary in summaries:
         flows = [flow for flow in summary["flows"] if not flow.get("feeds")]
@@ -100,30 +107,25 @@ def _simulation(folder: Path) -> Figures:
         for flow in flows if len(flows) > 1 or flows[0]["variant"] == "udp" else ():
             figures.add(f"flow {flow['flow']}", FLOW_FIGURES, flow)
         for hop in summary["hops"]:
-            figures.add(" ".join(["hop", hop["hop"], hop["direction"], *map(str, _station(hop))]), HOP_FIGURES, hop)
+            figures.add(f"hop {hop['hop']} {hop['direction']}", HOP_FIGURES, hop)
     return figures
-
-
-def _station(hop: Mapping[str, Any]) -> tuple[object, ...]:
-    """The station of a shared medium's queue; empty without one."""
-    return () if hop.get("station") is None else ("station", hop["station"])
 
 
 def _sweep(folder: Path) -> Figures:
     from ackclock.simulation.sweep_page import label
 
-    document = read_json(folder / SWEEP.document)
+    document: Sweep = read_json(folder / SWEEP.document)
     return _cells(folder, SWEEP, [label(cell["params"]) for cell in document["cells"]])
 
 
 def _comparison(folder: Path) -> Figures:
-    document = read_json(folder / COMPARE.document)
+    document: Comparison = read_json(folder / COMPARE.document)
     return _cells(folder, COMPARE, [cell["label"] for cell in document["cells"]])
 
 
 def _cells(folder: Path, kind: RunKind, labels: Sequence[str]) -> Figures:
     """The figures of each point of a dataset over its seeds."""
-    seeds = dataset_files.read_points(folder)["seeds"]
+    seeds = dataset_files.Points.read(folder).seeds
     figures = Figures(kind.command, "seed", tuple(seeds))
     rows = dataset_files.scan(folder, "runs").sort("run").collect()
     for row in rows.iter_rows(named=True):
@@ -132,29 +134,23 @@ def _cells(folder: Path, kind: RunKind, labels: Sequence[str]) -> Figures:
 
 
 def _measurement(folder: Path) -> Figures:
-    document = read_json(folder / MEASURE.document)
+    document: Measurement = read_json(folder / MEASURE.document)
     figures = Figures(MEASURE.command, "test")
-    tests: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+    tests: dict[tuple[str, int], list[Flow]] = {}
     for flow in document["flows"]:
         where = f"{flow['purpose']} {flow['direction']} {flow['label']}".strip()
         tests.setdefault((where, flow["test"]), []).append(flow)
     for (where, _), flows in tests.items():
-        means = {metric: _mean(_at(flow, metric) for flow in flows) for metric in MEASURED_FIGURES}
-        for metric, value in means.items():
-            figures.samples.setdefault((where, metric.replace(".", "_")), []).append(value)
+        figures.add(where, MEASURED_FIGURES, *flows)
     for transfers in document["transfers"]:
         where = f"transfers {transfers['direction']} {transfers['size']}"
-        for metric in ("handshake_ms", "completion_ms"):
-            if stats := transfers[metric]:
+        times = {"handshake_ms": transfers["handshake_ms"], "completion_ms": transfers["completion_ms"]}
+        for metric, stats in times.items():
+            if stats and stats["mean"] is not None:
                 figures.moments[where, metric] = Moments(stats["count"], stats["mean"], stats["sd"] or 0.0)
     for direction, delay in (document["delay"] or {}).items():
         figures.add(f"delay {direction}", DELAY_FIGURES, delay)
     return figures
-
-
-def _mean(values: Iterable[float]) -> float:
-    found = [value for value in values if not math.isnan(value)]
-    return math.fsum(found) / len(found) if found else math.nan
 
 
 def _analysis(folder: Path) -> Figures:
@@ -163,59 +159,54 @@ def _analysis(folder: Path) -> Figures:
     return capture_figures(read_table(folder / FLOWS))
 
 
+@dataclass(frozen=True)
+class CapturedFlow:
+    """The figures of a flow, and its time."""
+
+    start_s: float
+    duration_s: float
+    figures: Mapping[str, float | None]
+
+    def is_beside(self, other: CapturedFlow) -> bool:
+        """They share a part of the longer one's time."""
+        ends = self.start_s + self.duration_s, other.start_s + other.duration_s
+        common = min(ends) - max(self.start_s, other.start_s)
+        longer = max(self.duration_s, other.duration_s)
+        return longer > 0.0 and common >= SHARED * longer
+
+
 def capture_figures(flows: pl.DataFrame) -> Figures:
     """The figures of the flows of an analysis, by server port and data direction.
 
     Concurrent flows share the state of the path and are no independent values: their mean is one.
     """
     figures = Figures("analyze", "flow")
-    by_role: dict[str, list[Mapping[str, Any]]] = {}
+    by_role: dict[str, list[CapturedFlow]] = {}
     for flow in flows.iter_rows(named=True):
         data = max(("b2a", "a2b"), key=lambda side: flow[f"{side}_unique_bytes"] or 0)
         if flow[f"{data}_unique_bytes"]:
-            sender = "server" if data == "b2a" else "client"
-            row = {metric: flow.get(f"{data}_{metric}") for metric in CAPTURE_FIGURES}
-            times = {key: flow[key] or 0.0 for key in ("start_s", "duration_s")}
-            port = str(flow["server"]).rpartition(":")[2]
-            by_role.setdefault(f"port {port}, data from the {sender}", []).append(
-                {**row, **times, "handshake_rtt_ms": flow["handshake_rtt_ms"]}
-            )
-    for where, rows in by_role.items():
-        for together in _concurrent(rows):
-            for metric in (*CAPTURE_FIGURES, "handshake_rtt_ms"):
-                figures.samples.setdefault((where, metric), []).append(_mean(_at(row, metric) for row in together))
+            port, sender = str(flow["server"]).rpartition(":")[2], "server" if data == "b2a" else "client"
+            of_data = {metric: flow.get(f"{data}_{metric}") for metric in CAPTURE_FIGURES}
+            found = {**of_data, "handshake_rtt_ms": flow["handshake_rtt_ms"]}
+            captured = CapturedFlow(flow["start_s"] or 0.0, flow["duration_s"] or 0.0, found)
+            by_role.setdefault(f"port {port}, data from the {sender}", []).append(captured)
+    for where, role in by_role.items():
+        groups: list[list[CapturedFlow]] = []
+        for one in sorted(role, key=lambda one: one.start_s):
+            if groups and any(one.is_beside(other) for other in groups[-1]):
+                groups[-1].append(one)
+            else:
+                groups.append([one])
+        for together in groups:
+            figures.add(where, (*CAPTURE_FIGURES, "handshake_rtt_ms"), *(one.figures for one in together))
     return figures
 
 
-def _concurrent(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Flows in groups of concurrent ones, by start."""
-    groups: list[list[Mapping[str, Any]]] = []
-    for row in sorted(rows, key=lambda row: float(row["start_s"])):
-        if groups and any(_share_time(row, other) for other in groups[-1]):
-            groups[-1].append(row)
-        else:
-            groups.append([row])
-    return groups
-
-
-def _share_time(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    ends = [one["start_s"] + one["duration_s"] for one in (row, other)]
-    common = min(ends) - max(row["start_s"], other["start_s"])
-    longer = max(row["duration_s"], other["duration_s"])
-    return bool(longer > 0.0 and common >= SHARED * longer)
-
-
-def _readers() -> dict[RunKind, Callable[[Path], Figures]]:
-    from ackclock.storage.run_kind import ANALYZE
-
-    return {
-        SIMULATE: _simulation,
-        SWEEP: _sweep,
-        COMPARE: _comparison,
-        ANALYZE: _analysis,
-        MEASURE: _measurement,
-    }
-
-
-READERS = _readers()
+READERS: dict[RunKind, Callable[[Path], Figures]] = {
+    SIMULATE: _simulation,
+    SWEEP: _sweep,
+    COMPARE: _comparison,
+    ANALYZE: _analysis,
+    MEASURE: _measurement,
+}
 """The kinds of run folder that have a difference."""

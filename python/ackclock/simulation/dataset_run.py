@@ -9,7 +9,7 @@ from ackclock.input.document import Document
 from ackclock.input.scenario.draft import Draft, read_draft
 from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
-from ackclock.storage.dataset_files import INDEX, POINTS, read_points
+from ackclock.storage.dataset_files import INDEX, POINTS, Points
 
 
 def scenario_of_run(folder: Path, number: int) -> Scenario:
@@ -27,13 +27,13 @@ def scenario_of_run(folder: Path, number: int) -> Scenario:
             option="--from",
             file=str(folder),
         )
-    document = read_points(folder)
-    points, seeds = document["points"], document["seeds"]
-    total = len(points) * len(seeds)
-    if not 0 <= number < total:
-        raise InputError(str(number), f"a number from 0 to {total - 1}, the column `run` of the tables", option="--run")
+    points = Points.read(folder)
+    if not 0 <= number < len(points):
+        allowed = f"a number from 0 to {len(points) - 1}, the column `run` of the tables"
+        raise InputError(str(number), allowed, option="--run")
     file = folder / "scenario.toml"
-    draft = Draft(Document(document["scenario"], str(file))) if "scenario" in document else read_draft(file)
-    scenario, seed = draft.check(points[number // len(seeds)]), seeds[number % len(seeds)]
+    draft = read_draft(file) if points.scenario is None else Draft(Document(points.scenario, str(file)))
+    point, seed = points.of_run(number)
+    scenario = draft.check(point)
     draws = LinkDraws.of_run(folder)
     return (draws.scenario(scenario, seed) if draws else scenario).model_copy(update={"seeds": (seed,)})

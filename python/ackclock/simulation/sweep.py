@@ -323,7 +323,7 @@ def _write(folder: Path, sweep: Sweep, checked: SweepPoints) -> None:
     """Write the sweep's files."""
     run_files.copy_traces(folder, checked.recordings())
     run_files.write_scenario(folder, checked[0], extra={"sweep": dict(checked.draft.document.data.get("sweep", {}))})
-    dataset_files.write_points(folder, sweep.data.runs.params, sweep.data.runs.seeds)
+    dataset_files.Points(sweep.data.runs.seeds, sweep.data.runs.params).write(folder)
     sweep.data.join()
     document = sweep.document
     atomic_files.write_json(

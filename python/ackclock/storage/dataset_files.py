@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from ackclock.storage import atomic_files, temporary_files
 from ackclock.storage.stored_files import damaged, read_json, scan_table
@@ -55,9 +56,17 @@ def scan(folder: Path, name: str) -> pl.LazyFrame:
     return pl.concat([scan_table(path) for path in paths])
 
 
-def read_index(folder: Path) -> dict[str, Any]:
-    """dataset.json of a run folder: `runs`, `chunks`, `digest`."""
-    index: dict[str, Any] = read_json(folder / INDEX)
+class DatasetIndex(TypedDict):
+    """dataset.json: the number of runs and of chunks, and the digest of the rows."""
+
+    runs: int
+    chunks: int
+    digest: str
+
+
+def read_index(folder: Path) -> DatasetIndex:
+    """dataset.json of a run folder."""
+    index: DatasetIndex = read_json(folder / INDEX)
     return index
 
 
@@ -66,26 +75,34 @@ def stored_runs(folder: Path) -> int:
     return int(read_index(folder)["runs"]) if (folder / INDEX).is_file() else 0
 
 
-def write_points(
-    folder: Path, points: Sequence[Mapping[str, Any]], seeds: Sequence[int], scenario: Mapping[str, Any] | None = None
-) -> None:
-    """Write points.json, from which each run can be made again.
-
-    `scenario` is what the points vary, if not scenario.toml.
+@dataclass(frozen=True)
+class Points:
+    """points.json, from which each run can be made again: the varied values of each point by dotted
+    path, the seeds, and what the points vary, if not scenario.toml.
     """
-    document: dict[str, Any] = {"seeds": list(seeds), "points": [dict(point) for point in points]}
-    if scenario is not None:
-        document["scenario"] = scenario
-    atomic_files.atomic_write(folder / POINTS, json.dumps(document).encode())
 
+    seeds: Sequence[int]
+    points: Sequence[Mapping[str, Any]]
+    scenario: dict[str, Any] | None = None
 
-def read_points(folder: Path) -> dict[str, Any]:
-    """points.json of a dataset: `points`, `seeds`, and `scenario` if it is not scenario.toml.
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """That of a dataset."""
+        document = read_json(folder / POINTS)
+        return cls(document["seeds"], document["points"], document.get("scenario"))
 
-    Run `n` is point `n // len(seeds)` with seed `n % len(seeds)`.
-    """
-    document: dict[str, Any] = read_json(folder / POINTS)
-    return document
+    def write(self, folder: Path) -> None:
+        """Write it into a run folder."""
+        scenario = {} if self.scenario is None else {"scenario": self.scenario}
+        document = {"seeds": list(self.seeds), "points": [dict(point) for point in self.points], **scenario}
+        atomic_files.atomic_write(folder / POINTS, json.dumps(document).encode())
+
+    def __len__(self) -> int:
+        return len(self.points) * len(self.seeds)
+
+    def of_run(self, number: int) -> tuple[Mapping[str, Any], int]:
+        """The point and the seed of a run: all seeds of one point after the other."""
+        return self.points[number // len(self.seeds)], self.seeds[number % len(self.seeds)]
 
 
 def join(folder: Path, name: str, chunks: Sequence[Path]) -> None:

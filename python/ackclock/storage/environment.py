@@ -9,13 +9,23 @@ from functools import cache
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from ackclock.storage import user_cache
 
 
-def environment(seeds: Iterable[int]) -> dict[str, Any]:
-    """The document environment.json: versions, seeds and the machine."""
+class Environment(TypedDict):
+    """environment.json without the state of the run: versions, seeds and the machine."""
+
+    ackclock: str
+    engine: str
+    seeds: list[int]
+    host: dict[str, str | int | None]
+    packages: dict[str, str]
+
+
+def environment(seeds: Iterable[int]) -> Environment:
+    """What a run depends on here."""
     return {
         "ackclock": version("ackclock"),
         "engine": engine_digest(),

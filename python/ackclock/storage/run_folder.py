@@ -208,16 +208,14 @@ class RunFolder:
         finally:
             self._unlock()
 
-    def finish(self, **more: Any) -> None:
-        """Mark the experiment as finished in environment.json, which also gets the fields of
-        `more`.
-        """
-        self._write(FINISHED, more)
+    def finish(self) -> None:
+        """Mark the experiment as finished in environment.json."""
+        self._write(FINISHED)
         self.finished = True
 
     def reopen(self) -> None:
         """Mark a finished run as unfinished while results are added; `finish` ends that."""
-        self._write(BEGUN, {})
+        self._write(BEGUN)
         self.finished = False
 
     def _open(self) -> None:
@@ -246,7 +244,7 @@ class RunFolder:
             self._remote.pull_results()
         if not contents.kind:
             try:
-                self._write(BEGUN, {})
+                self._write(BEGUN)
                 for name in INPUTS[1:] if contents.identified else ():  # another experiment's
                     temporary_files.remove(self.path / name)
             except BaseException:
@@ -300,12 +298,12 @@ class RunFolder:
             return f"{what} by another version of the engine"
         return ""
 
-    def _write(self, state: str, more: dict[str, Any]) -> None:
+    def _write(self, state: str) -> None:
         run = {"kind": self.identity.kind, "digest": self.identity.digest, "state": state}
         if state == FINISHED and self._remote:
             self._remote.push_results()  # the state is uploaded last
         files = {"files": file_digests(self.path)} if state == FINISHED else {}
-        atomic_files.write_json(self.path / ENVIRONMENT, {**environment(self._seeds), **more, "run": run, **files})
+        atomic_files.write_json(self.path / ENVIRONMENT, {**environment(self._seeds), "run": run, **files})
         if self._remote:
             self._remote.push(ENVIRONMENT)
 
