@@ -56,8 +56,6 @@ MIN_SPACED_SHARE = 0.3
 RATE_ERROR = 0.01
 """Half-width of the interval of a rate by the spacing of ACKs, relative: what the host at the other
 end adds."""
-SHARED_RATE = 0.95
-"""Maximum goodput of a flow that fills the rate, relative to it."""
 RATES = (1.05, 1.3, 1.7, 2.5, 5.0)
 """Rates that are tried, relative to the goodput, where none is seen."""
 QUEUES = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0)

@@ -26,6 +26,7 @@ from ackclock.errors import InputError, RunFailed
 from ackclock.storage import atomic_files, remote_folder, temporary_files
 from ackclock.storage.environment import engine_digest, environment
 from ackclock.storage.run_kind import kind_among
+from ackclock.storage.stored_files import read_json
 
 try:
     import fcntl
@@ -400,12 +401,18 @@ def _refused(path: Path, statement: str, hint: str = "name another folder") -> I
 
 def identity_in(path: Path) -> Identity | None:
     """The identity of the experiment in a run folder by this engine; None without one."""
+    found = _identified(path)
+    return Identity(found.kind, found.digest) if found and found.kind and found.engine == engine_digest() else None
+
+
+def _identified(path: Path) -> _Contents | None:
+    """The contents of a folder by its environment.json; None without an identity in it."""
     try:
-        environment = json.loads((path / ENVIRONMENT).read_text("utf-8"))
-        if environment["engine"] != engine_digest():
-            return None
-        return Identity(environment["run"]["kind"], environment["run"]["digest"])
-    except (OSError, ValueError, KeyError, TypeError):
+        environment = read_json(path / ENVIRONMENT)
+        run = environment["run"]
+        finished = run["state"] == FINISHED
+        return _Contents(run["kind"], run["digest"], environment["engine"], finished, identified=True)
+    except (InputError, KeyError, TypeError):
         return None
 
 
@@ -479,15 +486,9 @@ def _contents(path: Path) -> _Contents:
     names = {entry.name for entry in _listed(path) if not temporary_files.is_leftover_name(entry.name)}
     if not names:
         return _Contents()
-    try:
-        environment = json.loads((path / ENVIRONMENT).read_text("utf-8"))
-        run = environment["run"]
-        finished = run["state"] == FINISHED
-        if not finished and _holds_nothing(path):  # left by a killed process; the lock excludes a running one
-            return _Contents(identified=True)
-        return _Contents(run["kind"], run["digest"], environment["engine"], finished, identified=True)
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+    if found := _identified(path):
+        left = not found.finished and _holds_nothing(path)  # by a killed process; the lock excludes a running one
+        return _Contents(identified=True) if left else found
     if kind := kind_among(names):
         return _Contents(kind.command)
     return _Contents(next((run for name, run in PARTS.items() if name in names), None))
