@@ -23,6 +23,7 @@ from ackclock.measurement.terminal_tables import (
     queue_words,
     rpm_text,
     spread,
+    transfer_cells,
 )
 from ackclock.measurement.timeline import timeline
 from ackclock.plot import vega
@@ -64,10 +65,8 @@ def page(completed: Measurement) -> Page:
         because=_because(document),
         sections=[section for section in sections if section.blocks],
         notes=[
-            (
-                "down is from the server to the client. Every figure includes the effect of other "
-                "traffic on the path at the time."
-            )
+            "down is from the server to the client. Every figure includes the effect of other traffic on the path at "
+            "the time."
         ],
         kind="measure",
     )
@@ -142,9 +141,8 @@ def _delay(document: MeasurementDocument) -> Table:
         "bounds the minimum delay of one direction; the next column assumes equal minimum delays "
         "of both directions."
     )
-    return _table(
-        "Direction", "Minimum between (ms),If symmetric (ms),Variation p50 (ms),p95 (ms),max (ms),Lost", rows, reading
-    )
+    columns = "Minimum between (ms),If symmetric (ms),Variation p50 (ms),p95 (ms),max (ms),Lost"
+    return _table("Direction", columns, rows, reading)
 
 
 def _capacity(document: MeasurementDocument) -> Table:
@@ -173,8 +171,8 @@ def _capacity(document: MeasurementDocument) -> Table:
         "that does not yield. Gaps between two datagrams: the requested one, and the median and the "
         "99th percentile of the actual ones."
     )
-    figures = "Capacity,Windows of 1 s p5 .. p95,Sent,Gap (µs),Buffer (kB),Queue of TCP (ms),of the stream (ms),Lost"
-    return _table("Direction,Queue,Losses", figures, rows, reading)
+    columns = "Capacity,Windows of 1 s p5 .. p95,Sent,Gap (µs),Buffer (kB),Queue of TCP (ms),of the stream (ms),Lost"
+    return _table("Direction,Queue,Losses", columns, rows, reading)
 
 
 def _steps(document: MeasurementDocument) -> Table:
@@ -259,50 +257,24 @@ def _beside_charts(completed: Measurement) -> Iterator[Chart]:
 def _latency(document: MeasurementDocument) -> Table:
     rows = []
     for direction, figures in document["latency_under_load"].items():
-        rpm = figures["responsiveness"]
         probes = (figures["handshake_ms"], figures["exchange_ms"], figures["on_load_ms"])
-        trips = [stats_of(probe, "p50")[0] for probe in probes]
-        rows.append(
-            [
-                direction,
-                rate(figures["load"]["goodput_bps"]),
-                rpm_text(rpm),
-                *map(ms, [*trips, *added_delays(figures)]),
-            ]
-        )
+        times = [*(stats_of(probe, "p50")[0] for probe in probes), *added_delays(figures)]
+        goodput, rpm = rate(figures["load"]["goodput_bps"]), rpm_text(figures["responsiveness"])
+        rows.append([direction, goodput, rpm, *map(ms, times)])
     reading = (
         "While TCP fills the path in one direction: a handshake and a one-byte exchange on new "
         "connections, RTTs on the connections of the load, and the delay that is added to "
         "datagrams in each direction. RTTs per minute as in draft-ietf-ippm-responsiveness, "
         "without TLS and HTTP."
     )
-    return _table(
-        "Load",
-        "Goodput,RTTs/min,Handshake p50 (ms),Exchange p50,On load p50,Added down p95,Added up p95",
-        rows,
-        reading,
-    )
+    columns = "Goodput,RTTs/min,Handshake p50 (ms),Exchange p50,On load p50,Added down p95,Added up p95"
+    return _table("Load", columns, rows, reading)
 
 
 def _transfers(document: MeasurementDocument) -> Table:
-    rows = []
-    for figures in document["transfers"]:
-        completed = f"{figures['completed']} of {figures['completed'] + figures['failed']}"
-        rows.append(
-            [
-                figures["direction"],
-                figures["size"],
-                completed,
-                *map(ms, stats_of(figures["completion_ms"], "p50", "min", "max")),
-                *map(ms, stats_of(figures["handshake_ms"], "p50")),
-            ]
-        )
-    return _table(
-        "Direction,Size",
-        "Completed,Time p50 (ms),min,max,Handshake p50",
-        rows,
-        "From the first SYN to the last byte's arrival.",
-    )
+    rows = [[figures["direction"], figures["size"], *transfer_cells(figures)] for figures in document["transfers"]]
+    reading = "From the first SYN to the last byte's arrival."
+    return _table("Direction,Size", "Completed,Time p50 (ms),min,max,Handshake p50", rows, reading)
 
 
 def _delay_charts(completed: Measurement, kind: str) -> Iterator[Chart]:
@@ -357,9 +329,7 @@ def _facts(document: MeasurementDocument) -> Facts:
     if far:
         items.append(("Server", f"{document['address']}, ackclock {far['version']}, {far['system']}"))
         items.append(("The server's congestion controls", ", ".join(far["congestion"])))
-    items += [
-        ("Datagrams that the system did not send", str(document["unsent_datagrams"])),
-    ]
+    items.append(("Datagrams that the system did not send", str(document["unsent_datagrams"])))
     if clock:
         low, high = clock["offset_interval_ms"]
         steered = "; both clocks are disciplined, which narrows it" if clock["steered"] else ""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Queue,
         RateWindows,
         ResponsivenessInterval,
+        TransferTimes,
     )
     from ackclock.documents.parts import Direction
 
@@ -88,25 +89,27 @@ def _delay(document: Measurement) -> Table:
 
 def delay_cells(figures: DirectionStats) -> list[str]:
     """Bounds of the minimum delay, its value for symmetric delays, delay variation, loss."""
-    bounds, delays, variation = (
-        figures["least_delay_interval_ms"],
-        figures["one_way_delay_ms"],
-        figures["delay_variation_ms"],
-    )
-    between = "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
-    minimum = "-" if delays is None else ms(delays["min"])
-    cells = map(ms, stats_of(variation, "p50", "p95", "max"))
-    return [between, minimum, *cells, loss(figures)]
+    cells = map(ms, [*stats_of(figures["one_way_delay_ms"], "min"), *variation(figures)])
+    return [minimum_between(figures), *cells, loss(figures)]
+
+
+def minimum_between(figures: DirectionStats) -> str:
+    """The bounds of the minimum delay in ms."""
+    bounds = figures["least_delay_interval_ms"]
+    return "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
+
+
+def variation(figures: DirectionStats) -> list[float | None]:
+    """Median, p95 and maximum of the delay variation in ms."""
+    return stats_of(figures["delay_variation_ms"], "p50", "p95", "max")
 
 
 def loss(figures: DirectionStats) -> str:
     """A loss rate with its interval."""
     share = figures["loss"]
-    return (
-        "-"
-        if share is None
-        else f"{column_percent(share['rate'])} ({column_percent(share['lo'])} .. {column_percent(share['hi'])})"
-    )
+    if share is None:
+        return "-"
+    return f"{column_percent(share['rate'])} ({column_percent(share['lo'])} .. {column_percent(share['hi'])})"
 
 
 def _capacity(document: Measurement) -> Table:
@@ -155,16 +158,9 @@ def _steps(document: Measurement) -> Table:
         ("sent", "received", "variation ms\np95", "lost"),
     )
     for figures in document["steps"]:
-        variation = figures["delay_variation_ms"]
-        p95 = "-" if variation is None else ms(variation["p95"])
-        table.add_row(
-            figures["direction"],
-            "-" if figures["share"] is None else column_percent(figures["share"]),
-            rate(figures["sent_bps"]),
-            rate(figures["received_bps"]),
-            p95,
-            loss(figures),
-        )
+        rates = rate(figures["sent_bps"]), rate(figures["received_bps"])
+        share, p95 = column_percent(figures["share"]), ms(variation(figures)[1])
+        table.add_row(figures["direction"], share, *rates, p95, loss(figures))
     return table
 
 
@@ -223,15 +219,9 @@ def _latency(document: Measurement) -> Table:
         ("goodput", "RTTs/min", "handshake ms\np50", "on load ms\np50", "added ms\ndown p95", "\nup p95"),
     )
     for direction, figures in document["latency_under_load"].items():
-        rpm = figures["responsiveness"]
-        trips = [*stats_of(figures["handshake_ms"], "p50"), *stats_of(figures["on_load_ms"], "p50")]
-        variation = added_delays(figures)
-        table.add_row(
-            direction,
-            rate(figures["load"]["goodput_bps"]),
-            rpm_text(rpm),
-            *map(ms, [*trips, *variation]),
-        )
+        times = [*stats_of(figures["handshake_ms"], "p50"), *stats_of(figures["on_load_ms"], "p50")]
+        goodput, rpm = rate(figures["load"]["goodput_bps"]), rpm_text(figures["responsiveness"])
+        table.add_row(direction, goodput, rpm, *map(ms, [*times, *added_delays(figures)]))
     return table
 
 
@@ -256,15 +246,14 @@ def _transfers(document: Measurement) -> Table:
         ("completed", "time ms\np50", "\nmin", "\nmax", "handshake ms\np50"),
     )
     for figures in document["transfers"]:
-        done = f"{figures['completed']} of {figures['completed'] + figures['failed']}"
-        table.add_row(
-            figures["size"],
-            figures["direction"],
-            done,
-            *map(ms, stats_of(figures["completion_ms"], "p50", "min", "max")),
-            *map(ms, stats_of(figures["handshake_ms"], "p50")),
-        )
+        table.add_row(figures["size"], figures["direction"], *transfer_cells(figures))
     return table
+
+
+def transfer_cells(figures: TransferTimes) -> list[str]:
+    """How many were completed, their times, and the median of the handshakes."""
+    times = [*stats_of(figures["completion_ms"], "p50", "min", "max"), *stats_of(figures["handshake_ms"], "p50")]
+    return [f"{figures['completed']} of {figures['completed'] + figures['failed']}", *map(ms, times)]
 
 
 def stamp_table(document: StampResults) -> Table:
@@ -274,11 +263,6 @@ def stamp_table(document: StampResults) -> Table:
     table = text_table(title, ("what",), ("ms\nmin", "\np50", "\np95", "\nmax"))
     table.add_row("RTT", *map(ms, stats_of(document["round_trip_ms"], "min", "p50", "p95", "max")))
     for figures in document["ways"]:
-        bounds = figures["least_delay_interval_ms"]
-        minimum = "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
-        table.add_row(
-            f"{figures['direction']}, above its minimum",
-            minimum,
-            *map(ms, stats_of(figures["delay_variation_ms"], "p50", "p95", "max")),
-        )
+        name = f"{figures['direction']}, above its minimum"
+        table.add_row(name, minimum_between(figures), *map(ms, variation(figures)))
     return table
