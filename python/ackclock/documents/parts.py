@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
 
 Direction = Literal["down", "up"]
+DIRECTIONS: tuple[Direction, Direction] = ("down", "up")
+OPPOSITE: Mapping[Direction, Direction] = {"down": "up", "up": "down"}
 
 
 class Open(BaseModel):

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ackclock.fitting.parameters import DIRECTIONS, HOP, Parameter
+from ackclock.documents.parts import DIRECTIONS
+from ackclock.fitting.parameters import HOP, Parameter
 from ackclock.input.objects import Grants, Handover, Hop, Jitter, Link, Loss, Queue, Recording, Reordering, Wimax
 from ackclock.input.scenario.link_draws import PS_PER_MS
 from ackclock.input.units import show_rate, show_size, show_time

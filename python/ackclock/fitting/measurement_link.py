@@ -15,12 +15,11 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
+from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.errors import InputError
 from ackclock.fitting.hop import LinkDescription, hop_of, used_values
 from ackclock.fitting.parameters import (
-    DIRECTIONS,
     DRAWS,
-    OPPOSITE,
     Interval,
     Parameter,
     assumed_queue,
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from ackclock.documents import measure
     from ackclock.documents.engine import DirectionStats
     from ackclock.documents.fit import FitScore, HeldOut
-    from ackclock.documents.parts import Direction
 
 
 KINDS = {"per-flow": "fq-codel", "codel-like": "codel", "pie-like": "pie"}

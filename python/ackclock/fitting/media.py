@@ -15,13 +15,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.errors import InvalidValue
 from ackclock.fitting.hop import FittedHop
 from ackclock.fitting.parameters import (
-    DIRECTIONS,
     MIN_PACKETS_BYTES,
     NS_PER_MS,
-    OPPOSITE,
     Interval,
     Parameter,
     guesses,
@@ -33,7 +32,6 @@ from ackclock.input.units import rate_bps, show_rate, show_size, size_bytes
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import DirectionFit, FittedServiceRate, LinkFit
-    from ackclock.documents.parts import Direction
 
 PACKET = 1500
 MIN_QUEUE_BYTES = 2 * PACKET

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.errors import InputError
 from ackclock.fitting.hop import FittedHop, LinkDescription, hop_of, used_values
 from ackclock.fitting.media import distance, of_draws
 from ackclock.fitting.parameters import (
-    DIRECTIONS,
     MIN_PACKETS_BYTES,
     MIN_QUEUE_BYTES,
-    OPPOSITE,
     Parameter,
     guesses,
     path_of,
@@ -39,7 +38,6 @@ from ackclock.format import percent
 if TYPE_CHECKING:
     from ackclock.documents.analyze import Side
     from ackclock.documents.fit import FittedInput
-    from ackclock.documents.parts import Direction
 
 REPLAYED_S = 15.0
 """Part of the input that is read and replayed."""

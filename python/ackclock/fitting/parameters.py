@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.fitting import evidence
 
 if TYPE_CHECKING:
@@ -25,14 +26,11 @@ if TYPE_CHECKING:
         PeriodicStalls,
     )
     from ackclock.documents.fit import FittedParameter, NotIdentified
-    from ackclock.documents.parts import Direction
 
     Fitted = FittedServiceRate | FittedBaseDelay | FittedQueueLimit | FittedChannelLoss | FittedNone | JitterParameter
 
 HOP = "access"
 """Name of the fitted hop."""
-DIRECTIONS: tuple[Direction, Direction] = ("down", "up")
-OPPOSITE: Mapping[Direction, Direction] = {"down": "up", "up": "down"}
 MIN_QUEUE_BYTES = 15_000
 """Minimum of an assumed queue: ten full packets."""
 MIN_PACKETS_BYTES = 4500

@@ -13,8 +13,9 @@ from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from ackclock.analysis.filter import PacketFilter, parse_filter
+from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.fitting.engine import engine_fit
-from ackclock.fitting.parameters import DIRECTIONS, HOP, OPPOSITE
+from ackclock.fitting.parameters import HOP
 from ackclock.format import percent
 from ackclock.input.objects import Bulk, Flow, Hop, Link, Queue, Tcp
 from ackclock.input.units import show_size
@@ -23,7 +24,6 @@ from ackclock.simulation.metrics import together_bps
 if TYPE_CHECKING:
     from ackclock.documents.engine import DirectionReport, FlowReport, LinkFit, SummaryStats
     from ackclock.documents.fit import ErrorQuantiles, FitScore, FitVerdict, GoodFor, HeldOut
-    from ackclock.documents.parts import Direction
     from ackclock.documents.simulate import SimulatedFlow
     from ackclock.simulation.run import Simulation
 

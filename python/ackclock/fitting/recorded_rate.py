@@ -13,14 +13,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
 from ackclock import format
+from ackclock.documents.parts import DIRECTIONS, Direction
 from ackclock.fitting.hop import FittedHop
-from ackclock.fitting.parameters import DIRECTIONS, Parameter, serves_others
+from ackclock.fitting.parameters import Parameter, serves_others
 from ackclock.format import percent
 from ackclock.input.objects import Recording
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import DirectionFit, FittedBaseDelay, FittedNone, LinkFit, RecordedDirection
-    from ackclock.documents.parts import Direction
 
 CLEAR_VARIATION = 0.25
 """Coefficient of variation from which on a rate varies although the link sends at fixed times."""

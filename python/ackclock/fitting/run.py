@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from ackclock.analysis.clocks import clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
+from ackclock.documents.parts import DIRECTIONS
 from ackclock.errors import InputError, choices
 from ackclock.fitting import aqm, measurement_link, media, one_end, prediction, recorded_rate
 from ackclock.fitting.engine import engine_fit
 from ackclock.fitting.hop import FittedHop, LinkDescription, hop_of, used_values
 from ackclock.fitting.link_file import draws_frame, to_text, write
-from ackclock.fitting.parameters import DIRECTIONS, DRAWS, Parameter, parameters_of, serves_others
+from ackclock.fitting.parameters import DRAWS, Parameter, parameters_of, serves_others
 from ackclock.fitting.result import Fit
 from ackclock.fitting.sender_end import SenderEnd, losses_alone
 from ackclock.fitting.sender_end import rows_of as rows_of_sender

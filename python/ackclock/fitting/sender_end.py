@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ackclock.analysis.filter import PacketFilter, parse_filter
+from ackclock.documents.parts import OPPOSITE, Direction
 from ackclock.fitting import aqm
 from ackclock.fitting.engine import sender_end_fit
 from ackclock.fitting.hop import FittedHop, hop_of, used_values
-from ackclock.fitting.parameters import GUESS, NS_PER_MS, OPPOSITE, Interval, Parameter, guesses, parameters_of, path_of
+from ackclock.fitting.parameters import GUESS, NS_PER_MS, Interval, Parameter, guesses, parameters_of, path_of
 from ackclock.fitting.prediction import CANDIDATES, Transfers, misfit
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import LinkFit
-    from ackclock.documents.parts import Direction
 
 ACK_BYTES = 60
 BURST_ERROR = 1.5

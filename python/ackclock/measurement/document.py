@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from ackclock.documents.parts import DIRECTIONS, Direction
 from ackclock.measurement.capacity import capacity
 from ackclock.measurement.queue_facts import QueueFacts, Train, train_of
 from ackclock.measurement.queue_inference import infer
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from ackclock._native import Table
     from ackclock.documents import engine, measure
-    from ackclock.documents.parts import Direction
 
 
 def flow_name(test: int, connection: int) -> str:
@@ -278,7 +278,7 @@ def _is_below(purpose: measure.Purpose) -> bool:
 
 def _idle_rtt_ms(delays: pl.DataFrame, number: int) -> float | None:
     """Sum of the median one-way delays: the offset of the clocks cancels out."""
-    trains = [train_of(delays, number, direction, 0) for direction in ("down", "up")]
+    trains = [train_of(delays, number, direction, 0) for direction in DIRECTIONS]
     if any(one is None or one.lost.all() for one in trains):
         return None
     return sum(float(np.median(one.delay_ms[~one.lost])) for one in trains if one is not None)

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, ValidationError
 
 from ackclock.arguments import quick_defaults
 from ackclock.arguments.measure import MeasureArguments
+from ackclock.documents.parts import DIRECTIONS
 from ackclock.errors import InvalidValue, choices, format_value
 from ackclock.input import form
 from ackclock.input.document import Document, read_document
@@ -32,7 +33,6 @@ TESTS = {
     "transfers": "TCP transfers of several sizes in sequence: completion times",
 }
 """The tests by name, in their order; the path is idle before each."""
-DIRECTIONS = ("down", "up")
 AUTO = "auto"
 
 

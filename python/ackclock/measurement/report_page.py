@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.format import percent, rate
 from ackclock.measurement.queue_sentences import sentences
 from ackclock.measurement.terminal_tables import (
-    DIRECTIONS,
     added_delays,
     beside_rows,
     delay_cells,
@@ -34,7 +34,6 @@ from ackclock.statistics.summary_stats import stats_of
 
 if TYPE_CHECKING:
     from ackclock.documents.measure import Measurement as MeasurementDocument
-    from ackclock.documents.parts import Direction
     from ackclock.measurement.result import Measurement
 
 NO_BREAK = "\u2011"
@@ -243,7 +242,7 @@ def _beside_charts(completed: Measurement) -> Iterator[Chart]:
             first, last = rows["time_s"][0], rows["time_s"][-1]
             times = np.arange(first, last, max(0.2, (last - first) / 20))
             steps = np.diff(np.interp(times, rows["time_s"], rows["bytes"])) * 8e-6 / np.diff(times)
-            name = direction or ("up" if pair["first"] == "down" else "down")
+            name = direction or (OPPOSITE[pair["first"]])
             lines.append(Line(name, (times[1:] - start).tolist(), steps.tolist()))
         if lines:
             reading = "Payload that the receiver read."

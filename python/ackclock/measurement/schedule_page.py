@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ackclock.documents.parts import DIRECTIONS
 from ackclock.format import rate, three
 from ackclock.measurement.folder import DOCUMENT
 from ackclock.measurement.schedule import ScheduleState, capacity_and_loss
@@ -82,7 +83,7 @@ def rows_of(documents: Iterable[tuple[int, Measurement]]) -> list[Row]:
             for flow in found["flows"]
             if flow["purpose"] == "tcp" and flow["goodput_bps"] is not None
         ]
-        for direction in ("down", "up"):
+        for direction in DIRECTIONS:
             capacity, loss = capacity_and_loss(found, direction)
             if capacity is not None or loss is not None:
                 rows.append(common(direction, capacity_bps=capacity, one_way_loss=loss))
@@ -169,7 +170,7 @@ def _best(rows: Sequence[Row]) -> str:
         if row.goodput_bps is not None:
             means.setdefault((row.direction, row.variant, row.buffer), []).append(row.goodput_bps)
     sentences = []
-    for direction in ("down", "up"):
+    for direction in DIRECTIONS:
         own = {key: sum(values) / len(values) for key, values in means.items() if key[0] == direction}
         if own:
             best = max(own, key=lambda key: own[key])

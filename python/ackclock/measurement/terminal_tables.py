@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from ackclock.documents.parts import DIRECTIONS, OPPOSITE
 from ackclock.format import column_percent, rate, rate_range, three
 from ackclock.statistics.summary_stats import stats_of
 from ackclock.terminal import text_table
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
         ResponsivenessInterval,
         TransferTimes,
     )
-    from ackclock.documents.parts import Direction
-
-DIRECTIONS: tuple[Direction, Direction] = ("down", "up")
 
 
 def ms(value: float | None) -> str:
@@ -199,7 +197,7 @@ def _bidirectional(document: Measurement) -> Table:
 
 def beside_rows(pair: Beside) -> list[tuple[str, list[str]]]:
     """Name, goodputs and RTTs of the phases of both transfers of a pair."""
-    second = "up" if pair["first"] == "down" else "down"
+    second = OPPOSITE[pair["first"]]
     rows = []
     phases = (pair["before"], pair["during"], pair["after"])
     both = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import polars as pl
 
 from ackclock.documents.measure import Announced, Asked, Failure, Purpose, Queue
+from ackclock.documents.parts import OPPOSITE, Direction
 from ackclock.errors import InputError, RunFailed
 from ackclock.input.units import rate_bps, show_rate, size_bytes
 from ackclock.measurement.capacity import CapacitySearch, Found, Ran
@@ -22,7 +23,6 @@ from ackclock.measurement.session import LOW_RATE, Session, datagram_test, low_r
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import DirectionStats, TestSpec, Transfers
-    from ackclock.documents.parts import Direction
 
 T = TypeVar("T")
 Report = Callable[[int, int, str], None]
@@ -217,7 +217,7 @@ class TestRunner:
             self._go([self._bulk(1, 1, congestion)], "both directions", purpose)
             return
         for first in self.directions:
-            second: Direction = "up" if first == "down" else "down"
+            second = OPPOSITE[first]
             longer = self._bulk(int(first == "down"), int(first == "up"), congestion, more_s=2 * offset)
             specs = [longer, self._single_direction(second, 1, congestion)]
             label = f"{second} from {offset:g} s on beside {first}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ackclock.measurement.terminal_tables import DIRECTIONS
+from ackclock.documents.parts import DIRECTIONS
 from ackclock.plot.capture import GAP_S, envelope
 from ackclock.plot.time_axis import Phase, stacked
 from ackclock.plot.time_series import Line, Panel
