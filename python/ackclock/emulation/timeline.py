@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from ackclock.errors import AckclockError
-from ackclock.plot.capture import GAP_S, envelope
+from ackclock.plot.capture import GAP_S, envelope, rate_line
 from ackclock.plot.time_axis import stacked
 from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Chart
@@ -43,7 +43,7 @@ def timeline(fates: pl.DataFrame, captures: Sequence[Path]) -> Chart | None:
     width = max(MIN_BIN_S, end / BINS)
     of = {direction: delivered.filter(pl.col("direction") == direction) for direction in _FROM.values()}
     packets = _packets(captures)
-    rates = [Line(direction, *_binned(own, "bytes", width, end)) for direction, own in of.items() if not own.is_empty()]
+    rates = [rate_line(name, own, "bytes", width, end) for name, own in of.items() if not own.is_empty()]
     delays = [envelope(direction, own, "delay_ms", 1.0, GAP_S) for direction, own in of.items() if not own.is_empty()]
     panels = [
         Panel("rate", "Rate", "Mb/s", "", tuple(rates)),
@@ -88,16 +88,8 @@ def _tcp(packets: pl.DataFrame | None, width: float, end: float) -> tuple[tuple[
         )
         if data["payload_bytes"].sum() < 10_000:
             continue
-        goodputs.append(Line(direction, *_binned(data, "payload_bytes", width, end)))
+        goodputs.append(rate_line(direction, data, "payload_bytes", width, end))
         acks = packets.filter((pl.col("way") != data_direction) & (pl.col("capture") == sender))
         if acks["rtt_ms"].drop_nulls().len():
             rtts.append(envelope(direction, acks, "rtt_ms", 1.0, GAP_S))
     return tuple(goodputs), tuple(rtts)
-
-
-def _binned(rows: pl.DataFrame, column: str, width: float, end: float) -> tuple[list[float], list[float]]:
-    """The middles of bins of ``width`` seconds and the rate in each, in Mb/s."""
-    in_bin = (pl.col("time_s") / width).floor().cast(pl.Int64).alias("bin")
-    counts = dict(rows.group_by(in_bin).agg(pl.col(column).cast(pl.Float64).sum()).iter_rows())
-    bins = range(int(end / width) + 1)
-    return [(one + 0.5) * width for one in bins], [counts.get(one, 0.0) * 8e-6 / width for one in bins]

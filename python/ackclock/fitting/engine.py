@@ -9,11 +9,24 @@ from ackclock.errors import native_errors
 from ackclock.fitting.parameters import DRAWS
 
 if TYPE_CHECKING:
+    from ackclock._native import EndCapture
     from ackclock.analysis.filter import PacketFilter
     from ackclock.documents.engine import FitReport, LinkFit
 
 PIECE = 1_000_000
 """Packets between two looks at signals."""
+
+
+def _end(name: str, only: PacketFilter, *, is_alone: bool = False) -> EndCapture:
+    """A capture that was read."""
+    from ackclock import _native
+
+    with native_errors(file=name):
+        end = _native.EndCapture(name, only.as_json(), is_alone=is_alone)
+        while end.advance(PIECE) == PIECE:
+            pass
+        end.finish()
+    return end
 
 
 def engine_fit(
@@ -22,14 +35,7 @@ def engine_fit(
     """The runs and the parameters of the link, as the engine reports them."""
     from ackclock import _native
 
-    ends = []
-    for name in names:
-        with native_errors(file=name):
-            end = _native.EndCapture(name, only.as_json())
-            while end.advance(PIECE) == PIECE:
-                pass
-            end.finish()
-        ends.append(end)
+    ends = [_end(name, only) for name in names]
     with native_errors():
         return _native.fit_link(ends, None if error_s is None else error_s * 1e9, draws, seed)
 
@@ -43,10 +49,6 @@ def sender_end_fit(
     """
     from ackclock import _native
 
-    with native_errors(file=name):
-        end = _native.EndCapture(name, only.as_json(), is_alone=True)
-        while end.advance(PIECE) == PIECE:
-            pass
-        end.finish()
+    end = _end(name, only, is_alone=True)
     with native_errors():
         return _native.fit_sender_end(end, direction == "down", queue_drops, draws, seed)

@@ -4,14 +4,14 @@ delay of the captured packets in its queue over the delay that they had.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from ackclock.errors import AckclockError
-from ackclock.plot.capture import envelope
+from ackclock.plot.capture import envelope, rate_line
 from ackclock.plot.time_axis import stacked
 from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Chart
@@ -74,7 +74,10 @@ def measured_chart(document: FittedLink) -> Chart | None:
             f"Rate {direction}",
             "Mb/s",
             "",
-            (_rate(received, end), Line("fitted", [0.0, end], [rate / 1e6] * 2)),
+            (
+                rate_line("measured", received, "ip_bytes", max(MIN_BIN_S, end / BINS), end),
+                Line("fitted", [0.0, end], [rate / 1e6] * 2),
+            ),
         ),
         Panel("delay", f"Queueing delay {direction}", "ms", "", tuple(queues)),
     ]
@@ -106,13 +109,3 @@ def _value(document: FittedLink, *ends: str) -> float | None:
 
 def _above(name: str, frame: pl.DataFrame) -> Line:
     return envelope(name, frame.with_columns(pl.col("delay_ms") - pl.col("delay_ms").min()), "delay_ms", 1.0)
-
-
-def _rate(received: pl.DataFrame, end: float) -> Line:
-    width = max(MIN_BIN_S, end / BINS)
-    in_bin = (pl.col("time_s") / width).floor().cast(pl.Int64).alias("bin")
-    counts = dict(received.group_by(in_bin).agg(pl.col("ip_bytes").cast(pl.Float64).sum()).iter_rows())
-    bins: Sequence[int] = range(int(end / width) + 1)
-    return Line(
-        "measured", [(one + 0.5) * width for one in bins], [counts.get(one, 0.0) * 8e-6 / width for one in bins]
-    )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ackclock.documents.parts import DIRECTIONS
-from ackclock.plot.capture import GAP_S, envelope
+from ackclock.plot.capture import GAP_S, envelope, rate_line
 from ackclock.plot.time_axis import Phase, stacked
-from ackclock.plot.time_series import Line, Panel
+from ackclock.plot.time_series import Panel
 from ackclock.report.page import Chart
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def timeline(completed: Measurement) -> Chart | None:
     width = max(MIN_BIN_S, end / BINS)
     sizes = _packet_bytes(completed.document)
     rates = [
-        Line(direction, *_binned(pl.concat(list(_arrivals(direction, series, delays, sizes))), width, end))
+        rate_line(direction, pl.concat(list(_arrivals(direction, series, delays, sizes))), "bytes", width, end)
         for direction in DIRECTIONS
     ]
     queues = [
@@ -94,17 +94,6 @@ def _arrivals(
             yield loading.select(
                 (pl.col("sent_s") + 1e-3 * pl.col("above_ms")).alias("time_s"), pl.lit(size).alias("bytes")
             )
-
-
-def _binned(arrivals: pl.DataFrame, width: float, end: float) -> tuple[list[float], list[float]]:
-    """The middles of bins of ``width`` seconds and the rate in each, in Mb/s."""
-    counts = dict(
-        arrivals.group_by((pl.col("time_s") / width).floor().cast(pl.Int64).alias("bin"))
-        .agg(pl.col("bytes").sum())
-        .iter_rows()
-    )
-    bins = range(int(end / width) + 1)
-    return [(one + 0.5) * width for one in bins], [counts.get(one, 0.0) * 8e-6 / width for one in bins]
 
 
 def _phases(completed: Measurement) -> list[Phase]:

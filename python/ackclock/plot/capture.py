@@ -147,6 +147,14 @@ def goodput(sent: pl.DataFrame) -> Line:
     return Line("goodput", times, [count * 8e-6 / width for count in every["payload_bytes"]])
 
 
+def rate_line(name: str, arrivals: pl.DataFrame, column: str, width: float, end: float) -> Line:
+    """The bytes in `column` of each `width` seconds up to `end` as a rate in Mb/s."""
+    in_bin = (pl.col("time_s") / width).floor().cast(pl.Int64).alias("bin")
+    counts = dict(arrivals.group_by(in_bin).agg(pl.col(column).cast(pl.Float64).sum()).iter_rows())
+    bins = range(int(end / width) + 1)
+    return Line(name, [(one + 0.5) * width for one in bins], [counts.get(one, 0.0) * 8e-6 / width for one in bins])
+
+
 def loss_share(delays: pl.DataFrame, width: float) -> Line:
     """Lost packets of each `width` seconds in percent; bins without packets have no value and
     interrupt the line.
