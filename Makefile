@@ -36,7 +36,7 @@ build: $(VENV)/.built ## an optimised .venv/bin/ackclock
 WASM := wasm32-unknown-unknown
 lab: build ## the lab page, static files, in target/lab and for `ackclock lab`
 	@rustup target add $(WASM) >/dev/null 2>&1; if test -d "$$(rustc --print sysroot)/lib/rustlib/$(WASM)"; then \
-	  mkdir -p target/lab-modules && for module in engine capture; do \
+	  mkdir -p target/lab-modules && for module in engine form capture; do \
 	    $(CARGO) build --quiet --profile lab --target $(WASM) --package ackclock-web --no-default-features --features $$module && \
 	    cp target/$(WASM)/lab/ackclock_web.wasm target/lab-modules/$$module.wasm || exit 1; \
 	  done && $(BIN)/python tools/build_lab.py target/lab-modules target/lab python/ackclock/lab/static; \

@@ -2,7 +2,6 @@
 // time-sequence plot.
 
 import { TimeChart } from "./charts.js";
-import { rate } from "./quantity.js";
 import { milliseconds, percent, table } from "./results.js";
 
 const MAX_BYTES = 1 << 30;
@@ -16,7 +15,8 @@ const KINDS = {
 };
 
 export class CaptureView {
-  constructor(document) {
+  constructor(document, form) {
+    this.form = form;
     const byId = (id) => document.getElementById(id);
     this.drop = byId("drop");
     this.file = byId("capture-file");
@@ -59,7 +59,6 @@ export class CaptureView {
     if (!this.worker) {
       this.worker = new Worker("worker.js", { type: "module" });
       this.worker.onmessage = ({ data }) => this.received(data);
-      this.worker.postMessage({ kind: "init", id: ++this.id, catalogue: null });
     }
     this.latest = ++this.id;
     this.worker.postMessage({ kind: "capture", id: this.latest, bytes }, [bytes]);
@@ -99,7 +98,7 @@ export class CaptureView {
       return [
         button, flow.client, flow.server,
         bytes(data.unique_bytes),
-        data.goodput_bps === null ? "-" : rate(data.goodput_bps),
+        data.goodput_bps === null ? "-" : this.form.rate(data.goodput_bps),
         milliseconds(data.rtt_ms.p50 ?? data.timestamp_rtt_ms.p50),
         `${data.retransmitted_segments} (${percent(data.retransmission_rate)})`,
       ];

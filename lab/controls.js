@@ -1,14 +1,20 @@
-// The form: flows, and the keys of the link that the catalogue lists.
+// The controls: flows, and the keys of the link that the form lists.
 
-import { parsed, rounded, shown } from "./quantity.js";
-import { activeControls, editedHops, linkOf } from "./settings.js";
+import { linkOf } from "./settings.js";
 
 const STEPS = 1000;
 
+// A slider's number with three significant digits, so that its text is short.
+function rounded(unit, number) {
+  const short = Number(number.toPrecision(3));
+  return ["share", "number"].includes(unit) ? short : Math.round(short);
+}
+
 export class Controls {
   // `changed(settings)` is called with each new setting.
-  constructor(document, catalogue, changed) {
+  constructor(document, catalogue, form, changed) {
     this.catalogue = catalogue;
+    this.form = form;
     this.changed = changed;
     this.link = document.getElementById("link");
     this.title = document.getElementById("link-title");
@@ -62,16 +68,16 @@ export class Controls {
           (direction) => set({ direction })),
         select(id("ack"), "ACKs of its receiver", this.catalogue.ack_policies.map(({ name }) => option(name, name)), flow.ack,
           (ack) => set({ ack })),
-        slider(id("start"), "Start", { unit: "time", min: 0, max: (seconds / 2) * 1e12, log: false }, flow.start_ps,
+        this.slider(id("start"), "Start", { unit: "time", min: 0, max: (seconds / 2) * 1e12, log: false }, flow.start_ps,
           (start_ps) => set({ start_ps: Math.min(start_ps, this.settings.duration_ps - 1e9) })),
       );
       return group;
     });
     const run = fieldset("Run");
     run.append(
-      slider("duration", "Duration", { unit: "time", min: 5e12, max: 120e12, log: false }, this.settings.duration_ps,
+      this.slider("duration", "Duration", { unit: "time", min: 5e12, max: 120e12, log: false }, this.settings.duration_ps,
         (duration_ps) => this.update({ duration_ps: Math.max(1e12, Math.round(duration_ps / 1e12) * 1e12) })),
-      slider("seed", "Seed", { unit: "count", min: 1, max: 100, log: false }, this.settings.seed, (seed) => this.update({ seed })),
+      this.slider("seed", "Seed", { unit: "count", min: 1, max: 100, log: false }, this.settings.seed, (seed) => this.update({ seed })),
     );
     this.flows.replaceChildren(...groups, run);
   }
@@ -92,33 +98,28 @@ export class Controls {
   }
 
   showHops() {
-    const link = linkOf(this.catalogue, this.settings);
-    const active = activeControls(link, this.settings.edits);
-    const { slowest } = editedHops(link, this.settings.edits);
-    const rates = slowest.map((of) => Math.min(of.down ?? Infinity, of.up ?? Infinity));
+    const hops = this.form.hops(linkOf(this.catalogue, this.settings), this.settings.edits);
+    const rates = hops.map(({ slowest_bps: { down = Infinity, up = Infinity } }) => Math.min(down, up));
     const bottleneck = rates.indexOf(Math.min(...rates));
-    const groups = active.map(({ hop, choices, controls }, index) => {
-      const group = index === bottleneck ? fieldset(`Hop ${hop.name}`) : this.foldable(`Hop ${hop.name}`);
+    const groups = hops.map(({ name: hop, choices, sliders }, index) => {
+      const group = index === bottleneck ? fieldset(`Hop ${hop}`) : this.foldable(`Hop ${hop}`);
       const more = document.createElement("details");
       const summary = document.createElement("summary");
       summary.textContent = "More keys";
       more.append(summary);
-      more.open = this.open.has(hop.name);
-      more.addEventListener("toggle", () => (more.open ? this.open.add(hop.name) : this.open.delete(hop.name)));
+      more.open = this.open.has(hop);
+      more.addEventListener("toggle", () => (more.open ? this.open.add(hop) : this.open.delete(hop)));
       const isShaped = choices.some((choice) => choice.path[0] === "queue");
       const edit = (key, value, rebuild) => this.update({ edits: { ...this.settings.edits, [key]: value } }, rebuild);
       for (const choice of choices) {
-        const queueIsAbsent = choice.path.at(-1) === "ack"
-          && choices.some((one) => one.path.join() === choice.path.slice(0, -1).join() && one.option.written === null);
-        if (queueIsAbsent) continue;
-        const element = select(choice.key, title(choice.path), choice.options.map(({ name }) => option(name, name)), choice.name,
+        const element = select(choice.key, title(choice.path), choice.options.map((name) => option(name, name)), choice.selected,
           (name) => edit(choice.key, name, true));
         element.title = choice.text;
         (isShaped && choice.path.at(-1) !== "ack" ? group : more).append(element);
       }
-      for (const control of controls) {
+      for (const control of sliders) {
         const value = this.settings.edits[control.key] ?? control.value;
-        const element = slider(control.key, title(control.path), control, value, (raw) => edit(control.key, raw));
+        const element = this.slider(control.key, title(control.path), control, value, (number) => edit(control.key, number));
         element.title = control.text;
         (isMain(control, isShaped) ? group : more).append(element);
       }
@@ -141,6 +142,61 @@ export class Controls {
     group.open = this.open.has(name);
     group.addEventListener("toggle", () => (group.open ? this.open.add(name) : this.open.delete(name)));
     return group;
+  }
+
+  // A slider and a box for the exact value.
+  slider(id, name, { unit, min, max, log }, value, changed) {
+    const { form } = this;
+    const range = document.createElement("input");
+    range.type = "range";
+    range.id = id;
+    range.min = 0;
+    range.max = STEPS;
+    range.step = 1;
+    const toNumber = (place) => rounded(unit, log ? min * (max / min) ** (place / STEPS) : min + ((max - min) * place) / STEPS);
+    const toPlace = (number) => STEPS * (log ? Math.log(number / min) / Math.log(max / min) : (number - min) / (max - min));
+    const box = document.createElement("input");
+    box.type = "text";
+    box.className = "exact";
+    box.setAttribute("aria-label", `${name}, exact value`);
+    box.inputMode = "text";
+    const show = (number) => {
+      const text = form.shown(unit, number);
+      range.setAttribute("aria-valuetext", text);
+      box.value = text;
+      box.removeAttribute("aria-invalid");
+      box.removeAttribute("title");
+    };
+    const put = (number) => {
+      range.value = Math.round(toPlace(number));
+      show(number);
+    };
+    const refuse = (message) => {
+      box.setAttribute("aria-invalid", "true");
+      box.title = message;
+    };
+    put(value);
+    range.addEventListener("input", () => {
+      const number = toNumber(Number(range.value));
+      show(number);
+      changed(number);
+    });
+    box.addEventListener("change", () => {
+      let number;
+      try {
+        number = form.parsed(unit, box.value);
+      } catch (error) {
+        refuse(error.message);
+        return;
+      }
+      if (number < min || number > max) {
+        refuse(`from ${form.shown(unit, min)} to ${form.shown(unit, max)}`);
+        return;
+      }
+      put(number);
+      changed(number);
+    });
+    return field(id, name, box, range);
   }
 }
 
@@ -218,45 +274,4 @@ function checkbox(id, name, on, changed) {
   const of = field(id, name, element);
   of.classList.add("check");
   return of;
-}
-
-// A slider and a box for the exact value.
-function slider(id, name, { unit, min, max, log }, value, changed) {
-  const range = document.createElement("input");
-  range.type = "range";
-  range.id = id;
-  range.min = 0;
-  range.max = STEPS;
-  range.step = 1;
-  const toRaw = (place) => rounded(unit, log ? min * (max / min) ** (place / STEPS) : min + ((max - min) * place) / STEPS);
-  const toPlace = (raw) => STEPS * (log ? Math.log(raw / min) / Math.log(max / min) : (raw - min) / (max - min));
-  const box = document.createElement("input");
-  box.type = "text";
-  box.className = "exact";
-  box.setAttribute("aria-label", `${name}, exact value`);
-  box.inputMode = "text";
-  const put = (raw) => {
-    range.value = Math.round(toPlace(raw));
-    range.setAttribute("aria-valuetext", shown(unit, raw));
-    box.value = shown(unit, raw);
-    box.removeAttribute("aria-invalid");
-  };
-  put(value);
-  range.addEventListener("input", () => {
-    const raw = toRaw(Number(range.value));
-    range.setAttribute("aria-valuetext", shown(unit, raw));
-    box.value = shown(unit, raw);
-    changed(raw);
-  });
-  box.addEventListener("change", () => {
-    const raw = parsed(unit, box.value);
-    if (raw === null || raw < min || raw > max) {
-      box.setAttribute("aria-invalid", "true");
-      box.title = `from ${shown(unit, min)} to ${shown(unit, max)}`;
-      return;
-    }
-    put(raw);
-    changed(raw);
-  });
-  return field(id, name, box, range);
 }

@@ -1,4 +1,4 @@
-// The engine in WebAssembly: bytes in, bytes out (crates/web/src/lib.rs).
+// A module in WebAssembly: bytes in, bytes out (crates/web/src/lib.rs).
 
 export class EngineError extends Error {
   isFatal = false;
@@ -43,9 +43,5 @@ export class Engine {
   output() {
     const { memory, output, output_len } = this.exports;
     return decoder.decode(new Uint8Array(memory.buffer, output(), output_len()));
-  }
-
-  maxOverhead(packetBytes, slowestBps, isAlone) {
-    return this.exports.max_overhead_ps(packetBytes, slowestBps, isAlone ? 1 : 0);
   }
 }

@@ -2,28 +2,29 @@
 
 import { CaptureView } from "./capture_view.js";
 import { Controls } from "./controls.js";
+import { linkFile, pythonLines, scenarioFile } from "./files.js";
+import { Form } from "./form.js";
 import { PacketView } from "./packet_view.js";
 import { Results } from "./results.js";
-import { activeFlows, fromHash, linkOf, sampleOf, toHash } from "./settings.js";
+import { activeFlows, fromHash, linkOf, makePlan, sampleOf, toHash } from "./settings.js";
 
 const byId = (id) => document.getElementById(id);
 const HASH_MS = 300;
 
 class Lab {
-  constructor(catalogue) {
+  constructor(catalogue, form) {
     this.catalogue = catalogue;
-    this.settings = fromHash(catalogue, location.hash);
+    this.form = form;
+    this.settings = fromHash(catalogue, form, location.hash);
     this.id = 0;
     this.running = new Map();
-    this.waiting = new Map();
-    this.results = new Results(document);
+    this.results = new Results(document, form);
     this.worker = new Worker("worker.js", { type: "module" });
     this.worker.onmessage = ({ data }) => this.received(data);
     this.worker.onerror = (event) => this.status(`The engine does not run here: ${event.message}`, true);
-    this.ask("init", { catalogue });
-    this.controls = new Controls(document, catalogue, (settings) => this.changed(settings));
-    this.packets = new PacketView(document, (from, to) => this.ask("packets", { settings: this.settings, from, to }));
-    this.capture = new CaptureView(document);
+    this.controls = new Controls(document, catalogue, form, (settings) => this.changed(settings));
+    this.packets = new PacketView(document, (from, to) => this.ask("packets", { plan: this.plan, from, to }));
+    this.capture = new CaptureView(document, form);
     this.controls.show(this.settings);
     byId("version").textContent = `ackclock ${catalogue.version}; host stack ${catalogue.host}; figures of one seed.`;
     byId("copy").addEventListener("click", () => this.copyAddress());
@@ -33,7 +34,7 @@ class Lab {
     byId("downloads").addEventListener("toggle", () => this.showFile());
     addEventListener("hashchange", () => {
       if (location.hash === this.hash) return;
-      this.settings = fromHash(catalogue, location.hash);
+      this.settings = fromHash(catalogue, form, location.hash);
       this.controls.show(this.settings);
       this.run();
     });
@@ -54,7 +55,7 @@ class Lab {
     this.settings = settings;
     clearTimeout(this.hashTimer);
     this.hashTimer = setTimeout(() => {
-      this.hash = toHash(this.catalogue, this.settings);
+      this.hash = toHash(this.catalogue, this.form, this.settings);
       history.replaceState(null, "", this.hash);
       this.showFile();
     }, HASH_MS);
@@ -68,26 +69,28 @@ class Lab {
     return id;
   }
 
-  // The answer of the worker to a request; for tests and for the console.
-  answer(kind, message) {
-    const id = this.ask(kind, message);
-    return new Promise((resolve) => this.waiting.set(id, resolve));
-  }
-
   run() {
     this.asked = performance.now();
-    this.ask("run", { settings: this.settings });
+    try {
+      this.plan = JSON.stringify(makePlan(this.catalogue, this.form, this.settings));
+      this.ask("run", { plan: this.plan, duration: this.settings.duration_ps / 1e12 });
+    } catch (error) {
+      this.running.delete("run");
+      this.failed(error.message);
+      return;
+    }
     document.body.dataset.state = "running";
     this.status("Running …");
   }
 
+  failed(message) {
+    document.body.dataset.state = "failed";
+    this.status(message, true);
+  }
+
   received(data) {
-    this.waiting.get(data.id)?.(data);
-    if (data.kind !== "series" || !data.isPreview) this.waiting.delete(data.id);
     if (data.kind === "error") {
-      if (this.running.get(data.of) !== data.id) return;
-      document.body.dataset.state = "failed";
-      this.status(data.message, true);
+      if (this.running.get(data.of) === data.id) this.failed(data.message);
       return;
     }
     if (data.kind === "series" && this.running.get("run") === data.id) this.showRun(data);
@@ -120,24 +123,27 @@ class Lab {
     byId("status").classList.toggle("error", isError);
   }
 
-  async showFile() {
-    if (!byId("downloads").open) return;
-    const { scenario } = await this.answer("files", { settings: this.settings });
-    byId("file-text").textContent = scenario;
+  // The files of the setting; a hop that is invalid stands there as it was changed.
+  files() {
+    const setting = [this.catalogue, this.form, this.settings];
+    return { link: linkFile(...setting), scenario: scenarioFile(...setting), python: pythonLines(...setting) };
   }
 
-  async download(kind) {
-    const files = await this.answer("files", { settings: this.settings });
+  showFile() {
+    if (byId("downloads").open) byId("file-text").textContent = this.files().scenario;
+  }
+
+  download(kind) {
     const ending = { link: "-lab.toml", scenario: "-scenario.toml", python: ".py" }[kind];
     const anchor = document.createElement("a");
-    anchor.href = URL.createObjectURL(new Blob([files[kind]], { type: "text/plain" }));
+    anchor.href = URL.createObjectURL(new Blob([this.files()[kind]], { type: "text/plain" }));
     anchor.download = `${this.settings.link}${ending}`;
     anchor.click();
     setTimeout(() => URL.revokeObjectURL(anchor.href), 1000);
   }
 
   async copyAddress() {
-    history.replaceState(null, "", toHash(this.catalogue, this.settings));
+    history.replaceState(null, "", toHash(this.catalogue, this.form, this.settings));
     try {
       await navigator.clipboard.writeText(location.href);
       this.status("The address of this setting is in the clipboard.");
@@ -150,7 +156,8 @@ class Lab {
 async function begin() {
   const response = await fetch("catalogue.json");
   if (!response.ok) throw new Error(`catalogue.json: ${response.status} ${response.statusText}`);
-  window.lab = new Lab(await response.json());
+  const catalogue = await response.json();
+  window.lab = new Lab(catalogue, await Form.load(catalogue));
 }
 
 begin().catch((error) => {

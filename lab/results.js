@@ -1,7 +1,6 @@
 // Charts and figures of a run.
 
 import { TimeChart } from "./charts.js";
-import { rate } from "./quantity.js";
 import { activeFlows } from "./settings.js";
 
 const GOODPUT_S = 0.5;
@@ -9,7 +8,8 @@ const MAX_QUEUES = 4;
 const MIN_QUEUE = 3; // packets; shorter ones are those of packets that arrive together
 
 export class Results {
-  constructor(document) {
+  constructor(document, form) {
+    this.form = form;
     const chart = (id, title) => new TimeChart(document.getElementById(id), { title, sync: "run" });
     this.goodput = chart("chart-goodput", `Goodput, Mb/s, means of ${GOODPUT_S} s`);
     this.rtt = chart("chart-rtt", "Smoothed RTT, ms");
@@ -47,7 +47,7 @@ export class Results {
       const own = active.find((one) => one.name === flow.flow);
       return [
         own ? `${flow.flow}: ${own.variant} ${own.direction}` : flow.flow,
-        flow.goodput_bps === null ? "-" : rate(flow.goodput_bps),
+        flow.goodput_bps === null ? "-" : this.form.rate(flow.goodput_bps),
         milliseconds(flow.rtt_ms.mean),
         milliseconds(flow.rtt_ms.p95),
         `${flow.retransmitted_segments} (${percent(flow.retransmission_rate)})`,

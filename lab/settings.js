@@ -1,6 +1,5 @@
-// The state of the page, its address, and what it changes in a link file and in a plan.
-
-import { parsed, shown, written } from "./quantity.js";
+// The state of the page, its address, and the plan of its run. What the page changes in a link is read
+// by the form.
 
 export const MAX_FLOWS = 2;
 
@@ -18,85 +17,23 @@ export function defaults(catalogue) {
 
 export const linkOf = (catalogue, settings) => catalogue.links.find((link) => link.name === settings.link);
 
-const keyOf = (hop, path) => ["hop", hop.name, ...path].join(".");
-
-// The controls and choices of a link that are in force with these edits, hop by hop.
-export function activeControls(link, edits) {
-  return link.controls.map(({ controls, choices }, index) => {
-    const hop = link.hops[index];
-    const named = (control) => ({ ...control, hop: index, key: keyOf(hop, control.path) });
-    const found = [];
-    const of = choices.map((choice) => {
-      const key = keyOf(hop, choice.path);
-      const name = choice.options.some((option) => option.name === edits[key]) ? edits[key] : choice.current;
-      const option = choice.options.find((one) => one.name === name);
-      found.push(...option.controls.map(named));
-      return { ...choice, hop: index, key, name, option };
-    });
-    return { hop, choices: of, controls: [...controls.map(named), ...found] };
-  });
-}
-
-// The hops as a link file has them, their plan, and their rate limits.
-export function editedHops(link, edits) {
-  const hops = structuredClone(link.hops);
-  const plan = structuredClone(link.plan);
-  activeControls(link, edits).forEach(({ choices, controls }, index) => {
-    const replaced = new Set();
-    for (const choice of choices) {
-      const isAck = choice.path.at(-1) === "ack";
-      const queue = choice.path.slice(0, -1).join(".");
-      const direction = choice.plan[0];
-      if (isAck && !get(hops[index], choice.path.slice(0, -1))) {
-        delete plan[index][direction].acks;
-        continue;
-      }
-      const isOwn = choice.name === choice.current && !replaced.has(queue);
-      if (isOwn) continue;
-      const option = isAck && replaced.has(queue) && edits[choice.key] === undefined
-        ? choice.options.find((one) => one.written === null) : choice.option;
-      if (!isAck) replaced.add(choice.path.join("."));
-      put(hops[index], choice.path, structuredClone(option?.written ?? null));
-      put(plan[index], choice.plan, structuredClone(option?.plan ?? null));
-      if (isAck && !option?.plan) delete plan[index][direction].acks;
-    }
-    for (const control of controls) {
-      const raw = edits[control.key];
-      if (raw === undefined || raw === control.value) continue;
-      put(hops[index], control.path, written(control.unit, raw));
-      for (const place of control.plan) put(plan[index], place, raw);
-    }
-  });
-  const slowest = plan.map((hop) => hop.slowest_bps);
-  for (const hop of plan) delete hop.slowest_bps;
-  return { hops, plan, slowest };
-}
-
-// A key of a medium is changed.
-export function editsMedium(settings) {
-  return Object.keys(settings.edits).some((key) => /^hop\.[^.]+\.medium\./.test(key));
-}
-
-// Maximum delay of a packet in its host of each active flow, in ps: alone, and beside other flows. A
-// file states one of them where a medium is changed. `maxOverhead` is the engine's.
-export function overheads(catalogue, settings, maxOverhead) {
-  const { slowest } = editedHops(linkOf(catalogue, settings), settings.edits);
+// Maximum delay of a packet in its host of each active flow, in ps: alone, and beside other flows.
+function overheads(catalogue, form, settings, slowest) {
   const active = activeFlows(settings);
   return active.map((flow) => {
     const tcp = tcpOf(catalogue, flow.variant, flow.ack);
-    const rates = slowest.map((of) => of[flow.direction]).filter((bps) => bps !== null);
-    const of = (isAlone) => maxOverhead(tcp.segment + tcp.header, rates.length ? Math.min(...rates) : 0, isAlone);
-    if (active.length === 1) return { overhead_ps: of(true) };
-    return { overhead_ps: of(false), ...(editsMedium(settings) ? {} : { overhead_alone_ps: of(true) }) };
+    const rates = slowest.map((rate) => rate[flow.direction]).filter((bps) => bps !== undefined);
+    const delay = (isAlone) => form.maxOverhead(tcp.segment + tcp.header, rates.length ? Math.min(...rates) : 0, isAlone);
+    return active.length === 1 ? { overhead_ps: delay(true) } : { overhead_ps: delay(false), overhead_alone_ps: delay(true) };
   });
 }
 
 // The plan of a setting.
-export function makePlan(catalogue, settings, maxOverhead) {
+export function makePlan(catalogue, form, settings) {
   const link = linkOf(catalogue, settings);
-  const { plan: hops } = editedHops(link, settings.edits);
+  const { hops, slowest_bps: slowest } = form.plan(link, settings.edits);
   const active = activeFlows(settings);
-  const ofFlows = overheads(catalogue, settings, maxOverhead);
+  const ofFlows = overheads(catalogue, form, settings, slowest);
   const flows = [];
   const proxies = [];
   for (const [index, flow] of active.entries()) {
@@ -151,34 +88,12 @@ function tcpOf(catalogue, variant, ack) {
   return { ...tcp, ...ackPolicy(catalogue, ack).tcp };
 }
 
-export function get(document, path) {
-  return path.reduce((of, part) => of?.[part], document);
-}
-
-// Sets a value at a path; null removes the key of a link file, and tables that it leaves empty.
-function put(document, path, value) {
-  const [part, ...rest] = path;
-  if (rest.length === 0) {
-    if (value === null && !(part in document)) return;
-    if (value === null && !isPlanKey(part)) delete document[part];
-    else document[part] = value;
-    return;
-  }
-  document[part] ??= {};
-  put(document[part], rest, value);
-  if (value === null && Object.keys(document[part]).length === 0) delete document[part];
-}
-
-const PLAN_DIRECTIONS = new Set(["queue", "rate", "loss"]);
-// In a plan a part that is absent is null; in a link file its key is left out.
-const isPlanKey = (part) => PLAN_DIRECTIONS.has(part);
-
 // The address: only what differs from the defaults.
-export function toHash(catalogue, settings) {
+export function toHash(catalogue, form, settings) {
   const usual = defaults(catalogue);
   const pairs = new URLSearchParams();
   pairs.set("link", settings.link);
-  if (settings.duration_ps !== usual.duration_ps) pairs.set("duration", shown("time", settings.duration_ps));
+  if (settings.duration_ps !== usual.duration_ps) pairs.set("duration", form.shown("time", settings.duration_ps));
   if (settings.seed !== usual.seed) pairs.set("seed", settings.seed);
   settings.flows.forEach((flow, index) => {
     const before = usual.flows[index];
@@ -187,28 +102,35 @@ export function toHash(catalogue, settings) {
     for (const key of ["variant", "direction", "ack"]) {
       if (flow[key] !== before[key]) pairs.set(`${name}.${key}`, flow[key]);
     }
-    if (flow.start_ps !== before.start_ps) pairs.set(`${name}.start`, shown("time", flow.start_ps));
+    if (flow.start_ps !== before.start_ps) pairs.set(`${name}.start`, form.shown("time", flow.start_ps));
   });
-  const link = linkOf(catalogue, settings);
-  for (const { controls, choices } of activeControls(link, settings.edits)) {
-    for (const choice of choices) {
-      if (choice.name !== choice.current) pairs.set(choice.key, choice.name);
+  for (const { sliders, choices } of form.hops(linkOf(catalogue, settings), settings.edits)) {
+    for (const { key, selected, current } of choices) {
+      if (selected !== current) pairs.set(key, selected);
     }
-    for (const control of controls) {
-      const raw = settings.edits[control.key];
-      if (raw !== undefined && raw !== control.value) pairs.set(control.key, String(written(control.unit, raw)));
+    for (const { key, unit, value } of sliders) {
+      const number = settings.edits[key];
+      if (number !== undefined && number !== value) pairs.set(key, String(form.written(unit, number)));
     }
   }
   return `#${pairs}`;
 }
 
 // The settings of an address. What it cannot mean is left out.
-export function fromHash(catalogue, hash) {
+export function fromHash(catalogue, form, hash) {
   const settings = defaults(catalogue);
   const pairs = new URLSearchParams(hash.replace(/^#/, ""));
+  // Null: the address does not have the key, or its text is no number of the unit.
+  const number = (unit, key) => {
+    try {
+      return pairs.has(key) ? form.parsed(unit, pairs.get(key)) : null;
+    } catch {
+      return null;
+    }
+  };
   if (catalogue.links.some((link) => link.name === pairs.get("link"))) settings.link = pairs.get("link");
-  const duration = parsed("time", pairs.get("duration") ?? "");
-  if (duration >= 1e12 && duration <= 600e12) settings.duration_ps = duration;
+  const duration = number("time", "duration");
+  if (duration !== null && duration >= 1e12 && duration <= 600e12) settings.duration_ps = duration;
   const seed = Number(pairs.get("seed") ?? NaN);
   if (Number.isSafeInteger(seed) && seed >= 0) settings.seed = seed;
   settings.flows.forEach((flow, index) => {
@@ -219,22 +141,19 @@ export function fromHash(catalogue, hash) {
     if (["down", "up"].includes(pairs.get(`${name}.direction`))) flow.direction = pairs.get(`${name}.direction`);
     const ack = pairs.get(`${name}.ack`);
     if (catalogue.ack_policies.some((one) => one.name === ack)) flow.ack = ack;
-    const start = parsed("time", pairs.get(`${name}.start`) ?? "");
-    if (start !== null && start < settings.duration_ps) flow.start_ps = start;
+    const start = number("time", `${name}.start`);
+    if (start !== null && start >= 0 && start < settings.duration_ps) flow.start_ps = start;
   });
   const link = linkOf(catalogue, settings);
-  for (const { choices } of activeControls(link, {})) {
-    for (const choice of choices) {
-      if (choice.options.some((option) => option.name === pairs.get(choice.key))) {
-        settings.edits[choice.key] = pairs.get(choice.key);
-      }
+  // A queue that is exchanged has other choices.
+  for (let pass = 0; pass < 2; pass += 1) {
+    for (const { key, options } of form.hops(link, settings.edits).flatMap((hop) => hop.choices)) {
+      if (options.includes(pairs.get(key))) settings.edits[key] = pairs.get(key);
     }
   }
-  for (const { controls } of activeControls(link, settings.edits)) {
-    for (const control of controls) {
-      const raw = pairs.has(control.key) ? parsed(control.unit, pairs.get(control.key)) : null;
-      if (raw !== null && raw >= control.min && raw <= control.max) settings.edits[control.key] = raw;
-    }
+  for (const { key, unit, min, max } of form.hops(link, settings.edits).flatMap((hop) => hop.sliders)) {
+    const edited = number(unit, key);
+    if (edited !== null && edited >= min && edited <= max) settings.edits[key] = edited;
   }
   return settings;
 }

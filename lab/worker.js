@@ -1,8 +1,6 @@
-// Runs the engine beside the page. A newer request of the same kind replaces an older one.
+// Runs plans and reads captures beside the page. A newer request of the same kind replaces an older one.
 
 import { Engine } from "./engine.js";
-import { linkFile, pythonLines, scenarioFile } from "./files.js";
-import { makePlan } from "./settings.js";
 
 const SLICE_MS = 25;
 const PREVIEW_MS = 120;
@@ -11,11 +9,9 @@ const MAX_FLOWS_LISTED = 200;
 
 let engine = null;
 let reader = null;
-// The capture reader is loaded for the first capture.
+// A module is loaded for its first task; one that failed or panicked is loaded again.
+const simulator = () => engine ??= Engine.load("engine.wasm").catch((error) => { engine = null; throw error; });
 const analyzer = () => reader ??= Engine.load("capture.wasm").catch((error) => { reader = null; throw error; });
-let isLoaded = null;
-const loaded = new Promise((resolve) => { isLoaded = resolve; });
-let catalogue = null;
 const latest = {};
 
 const pause = (() => {
@@ -31,33 +27,24 @@ const pause = (() => {
 onmessage = async ({ data }) => {
   latest[data.kind] = data.id;
   await pause(); // newer requests that wait come first
-  if (data.kind !== "init" && latest[data.kind] !== data.id) return;
+  if (latest[data.kind] !== data.id) return;
   try {
-    if (data.kind !== "init") await loaded;
-    if (latest[data.kind] !== data.id) return;
     await tasks[data.kind](data);
   } catch (error) {
     postMessage({ kind: "error", of: data.kind, id: data.id, message: error.message });
     // A panic has ended the instance.
     if (error.isFatal && ["capture", "sequence"].includes(data.kind)) reader = null;
-    else if (error.isFatal) engine = await Engine.load("engine.wasm");
+    else if (error.isFatal) engine = null;
   }
 };
 
 const tasks = {
-  async init(data) {
-    catalogue = data.catalogue;
-    engine = await Engine.load("engine.wasm");
-    isLoaded();
-    postMessage({ kind: "ready", id: data.id });
-  },
-
-  async run({ id, settings }) {
+  async run({ id, plan, duration }) {
+    const engine = await simulator();
+    if (latest.run !== id) return;
     const begin = performance.now();
-    const text = planText(settings);
-    engine.input(text);
+    engine.input(plan);
     engine.call("run_open");
-    const duration = settings.duration_ps / 1e12;
     let step = duration / 200;
     let until = 0;
     let sliceBegin = begin;
@@ -79,18 +66,14 @@ const tasks = {
     const series = JSON.parse(engine.call("run_series", 0, 0));
     const summaryText = engine.call("run_summary");
     const summary = JSON.parse(summaryText);
-    engine.input(`[${summaryText},${text}]`);
+    engine.input(`[${summaryText},${plan}]`);
     const limits = JSON.parse(engine.call("limits"));
     postMessage({ kind: "series", id, isPreview: false, ms: performance.now() - begin, series, summary, summaryText, limits });
   },
 
-  async files({ id, settings }) {
-    const of = [catalogue, settings, maxOverhead];
-    postMessage({ kind: "files", id, link: linkFile(...of), scenario: scenarioFile(...of), python: pythonLines(...of) });
-  },
-
-  async packets({ id, settings, from, to }) {
-    engine.input(planText(settings));
+  async packets({ id, plan, from, to }) {
+    const engine = await simulator();
+    engine.input(plan);
     const log = JSON.parse(engine.call("packets", from, to));
     postMessage({ kind: "packets", id, from, to, log });
   },
@@ -116,7 +99,3 @@ const tasks = {
     postMessage({ kind: "sequence", id, flow, columns: JSON.parse(analyzing.call("capture_packets", flow)) });
   },
 };
-
-const maxOverhead = (...of) => engine.maxOverhead(...of);
-
-const planText = (settings) => JSON.stringify(makePlan(catalogue, settings, maxOverhead));

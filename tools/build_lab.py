@@ -2,7 +2,7 @@
 
 python tools/build_lab.py MODULES FOLDER ...
 
-FOLDER gets the page of lab/, engine.wasm and capture.wasm of the folder MODULES, the catalogue of
+FOLDER gets the page of lab/, the WebAssembly of the folder MODULES, the catalogue of
 the packaged links, and the library for charts, whose files must have their known SHA-256. The files
 of a folder are replaced as a whole.
 """
@@ -19,8 +19,8 @@ from ackclock.lab import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "lab"
-MODULES = ("engine.wasm", "capture.wasm")
-"""The page loads the second for the first capture."""
+MODULES = ("engine.wasm", "form.wasm", "capture.wasm")
+"""The page loads the last one for the first capture."""
 VENDOR = {
     "vendor/uplot/LICENSE": "8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd",
     "vendor/uplot/uPlot.esm.js": "5dd9b3281aa64b461b42d9945f6adb2649d346502b12281a9ae0d46599a80eba",

@@ -4,6 +4,7 @@ what the native engine computes.
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import shutil
@@ -85,8 +86,13 @@ class Lab:
     def settings(self) -> dict[str, Any]:
         return self.page.evaluate("lab.settings")
 
+    def form(self, link: str, edits: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The hops of a changed link, with their controls."""
+        find = "lab.catalogue.links.find((link) => link.name === name)"
+        return self.page.evaluate(f"([name, edits]) => lab.form.hops({find}, edits)", [link, edits or {}])
+
     def files(self) -> dict[str, str]:
-        return self.page.evaluate("lab.answer('files', { settings: lab.settings })")
+        return self.page.evaluate("lab.files()")
 
 
 @pytest.fixture
@@ -162,7 +168,7 @@ def test_twenty_random_settings_give_the_native_engines_summary_byte_for_byte(la
     catalogue = json.loads(page_files()["catalogue.json"].content)
     compared = changed = 0
     while compared < 20:
-        settings = _random_settings(catalogue, lab.settings, draw)
+        settings = _random_settings(lab, catalogue, draw)
         lab.set(settings)
         scenario = lab.files()["scenario"]
         try:
@@ -177,23 +183,19 @@ def test_twenty_random_settings_give_the_native_engines_summary_byte_for_byte(la
     assert lab.messages == []
 
 
-def _random_settings(catalogue: dict[str, Any], usual: dict[str, Any], draw: random.Random) -> dict[str, Any]:
-    link = draw.choice(catalogue["links"])
+def _random_settings(lab: Lab, catalogue: dict[str, Any], draw: random.Random) -> dict[str, Any]:
+    name = draw.choice(catalogue["links"])["name"]
     edits: dict[str, Any] = {}
-    for hop, of in zip(link["hops"], link["controls"], strict=True):
-        controls = list(of["controls"])
-        for choice in of["choices"]:
-            option = draw.choice(choice["options"]) if draw.random() < 0.1 else choice["options"][0]
-            if option is not choice["options"][0]:
-                edits[".".join(["hop", hop["name"], *map(str, choice["path"])])] = option["name"]
-            controls += option["controls"]
-        for control in controls:
-            if draw.random() < 0.15:
-                # Near the link's own value: a rate of Gb/s would take minutes.
-                low, high = max(control["min"], control["value"] / 3), min(control["max"], control["value"] * 3)
-                value = draw.uniform(low, high)
-                is_whole = control["unit"] != "share"
-                edits[".".join(["hop", hop["name"], *map(str, control["path"])])] = round(value) if is_whole else value
+    for choice in (choice for hop in lab.form(name) for choice in hop["choices"]):
+        option = draw.choice(choice["options"]) if draw.random() < 0.1 else choice["current"]
+        if option != choice["current"]:
+            edits[choice["key"]] = option
+    for slider in (slider for hop in lab.form(name, edits) for slider in hop["sliders"]):
+        if draw.random() < 0.15:
+            # Near the link's own value: a rate of Gb/s would take minutes.
+            low, high = max(slider["min"], slider["value"] / 3), min(slider["max"], slider["value"] * 3)
+            value = draw.uniform(low, high)
+            edits[slider["key"]] = value if slider["unit"] in ("share", "number") else round(value)
     flows = [
         {
             "on": index == 0 or draw.random() < 0.8,
@@ -204,7 +206,67 @@ def _random_settings(catalogue: dict[str, Any], usual: dict[str, Any], draw: ran
         }
         for index in range(2)
     ]
-    return {**usual, "link": link["name"], "edits": edits, "flows": flows, "duration_ps": 10 * 10**12}
+    return {**lab.settings, "link": name, "edits": edits, "flows": flows, "duration_ps": 10 * 10**12}
+
+
+def test_plan_of_every_link_is_that_of_the_package(lab: Lab) -> None:
+    for name in (link["name"] for link in json.loads(page_files()["catalogue.json"].content)["links"]):
+        flow = {"workload": {"kind": "bulk"}}
+        scenario = draft_of({"link": name, "duration": "30 s", "flow": [flow]}).check()
+        assert lab.page.evaluate(_PLAN, [name, {}])["hops"] == build_plan(scenario, 1).expanded()["hops"], name
+
+
+_PLAN = "([name, edits]) => lab.form.plan(lab.catalogue.links.find((link) => link.name === name), edits)"
+_OPEN = """async ([name, edits]) => {
+    const [{ Engine }, { makePlan }] = await Promise.all([import("/engine.js"), import("/settings.js")]);
+    window.opened ??= await Engine.load("/engine.wasm");
+    opened.input(JSON.stringify(makePlan(lab.catalogue, lab.form, { ...lab.settings, link: name, edits })));
+    opened.call("run_open");
+}"""
+
+
+def test_ends_of_every_slider_are_run_by_the_engine(lab: Lab) -> None:
+    opened = 0
+    for link in json.loads(page_files()["catalogue.json"].content)["links"]:
+        for slider in (slider for hop in lab.form(link["name"]) for slider in hop["sliders"]):
+            for end in (slider["min"], slider["max"]):
+                lab.page.evaluate(_OPEN, [link["name"], {slider["key"]: end}])
+                opened += 1
+    assert opened > 400
+
+
+def test_option_of_a_choice_has_all_its_keys_and_the_one_of_the_link_its_own(lab: Lab) -> None:
+    key = "hop.dsl.queue.down"
+    choice, _, *others = lab.form("dsl-16m")[1]["choices"]
+    assert (choice["key"], choice["current"], choice["selected"]) == (key, "droptail", "droptail")
+    assert choice["options"][:3] == ["droptail", "unlimited", "red"]
+    assert {other["key"] for other in others} == {
+        "hop.dsl.loss.down",
+        "hop.dsl.queue.up",
+        "hop.dsl.queue.up.ack",
+        "hop.dsl.loss.up",
+    }
+    (_, dsl) = lab.form("dsl-16m", {key: "codel", f"{key}.target": 2_000_000_000})
+    codel = {"kind": "codel", "packets": 1000, "ecn": True, "target": "2 ms", "interval": "100 ms", "mtu": "1514 B"}
+    assert dsl["written"]["queue"] == {"down": codel, "up": {"kind": "droptail", "bytes": "64 KiB"}}
+    assert f"{key}.interval" in {slider["key"] for slider in dsl["sliders"]}
+    (_, dsl) = lab.form("dsl-16m", {key: "unlimited"})
+    assert dsl["written"]["queue"] == {"up": {"kind": "droptail", "bytes": "64 KiB"}}
+    assert f"{key}.ack" not in {choice["key"] for choice in dsl["choices"]}
+
+
+def test_text_that_is_no_value_of_a_key_is_refused_with_what_is_allowed(lab: Lab) -> None:
+    box = lab.page.locator("[data-key='hop.dsl.rate.down'] input.exact")
+    for text, message in (("8 Mbps", "did you mean Mb/s?"), ("900 Gb/s", "from 16 kb/s to 10 Gb/s")):
+        box.fill(text)
+        box.press("Enter")
+        assert box.get_attribute("aria-invalid") == "true"
+        assert message in box.get_attribute("title")
+    assert lab.settings["edits"] == {}
+    box.fill("8 Mb/s")
+    box.press("Enter")
+    assert box.get_attribute("aria-invalid") is None
+    assert lab.settings["edits"] == {"hop.dsl.rate.down": 8_000_000}
 
 
 @pytest.mark.realtime
@@ -244,19 +306,52 @@ def test_capture_has_the_flows_and_causes_of_analyze(lab: Lab, tmp_path: Path) -
     assert lab.messages == []
 
 
-def test_capture_has_the_findings_and_the_verdict_of_analyze(lab: Lab, tmp_path: Path) -> None:
+def _drop(lab: Lab, capture: Path) -> None:
+    """Drop a file on the page, as a browser reports it, and wait for its flows."""
+    content = base64.b64encode(capture.read_bytes()).decode()
+    lab.page.evaluate(
+        """([name, content]) => {
+            const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File([bytes], name));
+            document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+        }""",
+        [capture.name, content],
+    )
+    lab.page.wait_for_selector("#capture-flows:not([hidden])", timeout=60_000)
+
+
+def _findings(lab: Lab) -> list[list[str]]:
+    """The rows of the table of findings: finding, end, share, evidence and advice."""
+    rows = lab.page.locator("#capture-findings:not([hidden]) tbody tr").all()
+    return [row.locator("th, td").all_inner_texts() for row in rows]
+
+
+def test_dropped_capture_shows_the_finding_and_the_verdict_of_its_cause(lab: Lab, tmp_path: Path) -> None:
     capture, _ = simulated_captures(tmp_path, tcp={"receive_buffer": "16 KiB"})
     document = ackclock.analyze(capture).document
-    expected = document["flows"][0]["diagnosis"]
-    lab.page.click("#tab-capture")
-    lab.page.set_input_files("#capture-file", capture)
-    lab.page.wait_for_selector("#capture-findings:not([hidden])", timeout=60_000)
-    report = lab.page.evaluate("lab.capture.report")
-    assert report["largest"][0]["diagnosis"] == expected
-    assert expected[0]["finding"] == "receive_window"
-    assert expected[0]["evidence"] in lab.page.inner_text("#capture-findings")
-    assert document["summary"]["verdict"]["evidence"] in lab.page.inner_text("#capture-verdict")
+    _drop(lab, capture)
+    assert lab.page.evaluate("lab.capture.report").items() >= {"failures": [], "failure_count": 0}.items()
+    assert lab.page.evaluate("lab.capture.report.largest[0].diagnosis") == document["flows"][0]["diagnosis"]
+    (finding, end, share, text), *_ = _findings(lab)
+    cause = document["flows"][0]["diagnosis"][0]
+    assert (finding, end, share.endswith("%")) == ("receive window", "server", True)
+    assert cause["evidence"] in text and cause["advice"] in text
+    assert "receive window" in cause["evidence"] and "16" in cause["evidence"]
+    verdict = lab.page.inner_text("#capture-verdict")
+    assert verdict == f"Verdict: receiving host. {document['summary']['verdict']['evidence']}"
     assert lab.page.is_hidden("#capture-failures"), "no connection failed"
+    assert lab.messages == []
+
+
+def test_dropped_capture_has_no_finding_about_the_window_when_the_window_is_wide(lab: Lab, tmp_path: Path) -> None:
+    capture, _ = simulated_captures(tmp_path)
+    document = ackclock.analyze(capture).document
+    _drop(lab, capture)
+    assert lab.page.evaluate("lab.capture.report.largest[0].diagnosis") == document["flows"][0]["diagnosis"]
+    assert "receive window" not in [finding for finding, *_ in _findings(lab)]
+    assert "receiving host" not in lab.page.inner_text("#capture-verdict")
+    assert lab.page.is_hidden("#capture-failures")
     assert lab.messages == []
 
 

@@ -177,11 +177,13 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     });
 
     let (mut keys, mut required, mut reads, mut writes, mut attributes) = (vec![], vec![], vec![], vec![], vec![]);
+    let mut controls = vec![];
     let mut inner_attributes = vec![];
     for key in &all {
         let (field, name, kind_type) = (&key.field.ident, &key.name, &key.field.ty);
         if key.has("flatten") {
             keys.push(quote!(keys.extend(<#kind_type as ::ackclock_scenario::keys::KeySet>::keys())));
+            controls.push(quote!(controls.extend(<#kind_type as ::ackclock_scenario::keys::KeySet>::key_controls())));
             required.push(quote!(<#kind_type as ::ackclock_scenario::keys::KeySet>::require(entries, names)?;));
             let place = if key.has("first") { 0 } else { reads.len() };
             reads.insert(place, quote!(#field: <#kind_type as ::ackclock_scenario::keys::KeySet>::read_keys(entries)?));
@@ -201,6 +203,8 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
         }
         let (bounds, notes, default) = (key.bounds()?, key.description(setting(&of_table, "absent")), key.default());
         keys.push(quote!(keys.push(::ackclock_scenario::keys::Key::of::<#kind_type>(#name, #bounds, #notes))));
+        let text = &key.text;
+        controls.push(quote!(controls.push(::ackclock_scenario::controls::Control::of::<#kind_type>(#name, #text, &#bounds))));
         if setting(&key.settings, "default").is_none() {
             let needed = optional(setting(&key.settings, "needed"));
             required.push(quote! {
@@ -292,6 +296,10 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
                 let all_keys = ::ackclock_scenario::value::Value::table([("allOf", vec![reference].into())]);
                 #schema
             }
+
+            fn controls(_: &::ackclock_scenario::value::Value) -> Vec<::ackclock_scenario::controls::Control> {
+                <Self as ::ackclock_scenario::keys::KeySet>::key_controls()
+            }
         }
 
         impl ::ackclock_scenario::keys::Checked for #ident {
@@ -320,6 +328,12 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
                 let mut keys = Vec::new();
                 #(#keys;)*
                 keys
+            }
+
+            fn key_controls() -> Vec<::ackclock_scenario::controls::Control> {
+                let mut controls = Vec::new();
+                #(#controls;)*
+                controls
             }
 
             fn names() -> Vec<&'static str> {
@@ -467,6 +481,13 @@ fn kinds<'a>(input: &DeriveInput, variants: impl Iterator<Item = &'a syn::Varian
                     #(definitions.reference::<#tables>(default == Some(#kinds))),*
                 ]);
                 #schema
+            }
+
+            fn controls(value: &::ackclock_scenario::value::Value) -> Vec<::ackclock_scenario::controls::Control> {
+                match ::ackclock_scenario::keys::kind(value, &Self::kinds(), #default) {
+                    #(Ok(kind) if kind == #kinds => <#tables as ::ackclock_scenario::keys::KeySet>::key_controls(),)*
+                    _ => Vec::new(),
+                }
             }
         }
     })

@@ -1,8 +1,10 @@
 //! What the derive macro joins: values with their bounds, tables with their keys.
 
+use crate::controls::{Control, Number};
 use crate::invalid::{Code, Invalid, MAX_NAMES, Read, Step, choices};
 use crate::schema::{self, Definitions};
 use crate::value::Value;
+use ackclock_core::medium::Direction;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -33,6 +35,16 @@ pub trait KeyValue: Sized {
     /// The value of an absent key, if `OPTIONAL`.
     fn absent() -> Option<Self> {
         None
+    }
+
+    /// What the value counts, if it is one number or an array of such.
+    fn number(_: &Bounds) -> Option<Number> {
+        None
+    }
+
+    /// The controls of a value that is a table, or of each element of an array.
+    fn controls(_: &Value) -> Vec<Control> {
+        Vec::new()
     }
 }
 
@@ -109,6 +121,9 @@ pub trait KeySet: Sized {
     fn keys() -> Vec<Key>;
 
     fn names() -> Vec<&'static str>;
+
+    /// What changes the keys. Apart from `keys`, whose limits and schemas a page has no use for.
+    fn key_controls() -> Vec<Control>;
 
     /// An error if a key is missing; `names` are those of the whole table.
     fn require(entries: &[(String, Value)], names: &[&str]) -> Read<()>;
@@ -235,6 +250,18 @@ impl Key {
     }
 }
 
+/// Whether a key has the form `key.down = .., key.up = ..`.
+pub fn is_per_direction(value: &Value) -> bool {
+    match value {
+        Value::Table(entries) => !entries.is_empty() && entries.iter().all(|(key, _)| is_direction(key)),
+        _ => false,
+    }
+}
+
+pub fn is_direction(key: &str) -> bool {
+    Direction::BOTH.iter().any(|side| side.name() == key)
+}
+
 /// The keys of a table as written; an error for another value, then for an unknown key.
 pub fn entries<'a>(value: &'a Value, names: &[&str]) -> Read<&'a [(String, Value)]> {
     let Value::Table(entries) = value else {
@@ -306,6 +333,14 @@ impl<T: KeyValue> KeyValue for Option<T> {
     fn absent() -> Option<Self> {
         Some(None)
     }
+
+    fn number(bounds: &Bounds) -> Option<Number> {
+        T::number(bounds)
+    }
+
+    fn controls(value: &Value) -> Vec<Control> {
+        T::controls(value)
+    }
 }
 
 /// An array, of which `allowed` says what it should be.
@@ -340,6 +375,14 @@ impl<T: KeyValue> KeyValue for Vec<T> {
 
     fn schema(_: &Bounds, definitions: &mut Definitions) -> Value {
         schema::array(T::schema(&Bounds::NONE, definitions), [])
+    }
+
+    fn number(_: &Bounds) -> Option<Number> {
+        T::number(&Bounds::NONE)
+    }
+
+    fn controls(value: &Value) -> Vec<Control> {
+        T::controls(value)
     }
 }
 

@@ -17,6 +17,7 @@
 // The derive macro names this crate, here as elsewhere.
 extern crate self as ackclock_scenario;
 
+pub mod controls;
 pub mod flow;
 pub mod invalid;
 pub mod keys;
@@ -27,6 +28,7 @@ pub mod schema;
 pub mod similar;
 pub mod sources;
 pub mod tcp;
+pub mod toml_text;
 pub mod units;
 pub mod value;
 pub mod values;

@@ -1,5 +1,6 @@
 //! The types of values that a key may have: each reads, writes, and says its unit, limits and form.
 
+use crate::controls::Number;
 use crate::invalid::{Invalid, Read, choices, format_value};
 use crate::keys::{Attribute, Bound, Bounds, KeyValue};
 use crate::schema::{self, Definitions};
@@ -83,6 +84,10 @@ macro_rules! time_of_span {
         fn schema(_: &Bounds, _: &mut Definitions) -> Value {
             $crate::schema::quantity(Quantity::Time.units())
         }
+
+        fn number(_: &Bounds) -> Option<$crate::controls::Number> {
+            Some($crate::controls::Number::Time)
+        }
     };
 }
 
@@ -103,6 +108,10 @@ macro_rules! size_of_bytes {
 
         fn schema(_: &Bounds, _: &mut Definitions) -> Value {
             $crate::schema::quantity(Quantity::Size.units())
+        }
+
+        fn number(_: &Bounds) -> Option<$crate::controls::Number> {
+            Some($crate::controls::Number::Size)
         }
     };
 }
@@ -228,6 +237,10 @@ impl<const ASCENDING: bool> KeyValue for Pair<ASCENDING> {
     fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
         schema::array(Count::schema(bounds, definitions), [("minItems", 2.into()), ("maxItems", 2.into())])
     }
+
+    fn number(_: &Bounds) -> Option<Number> {
+        Some(Number::Count)
+    }
 }
 
 /// Two whole numbers, for defaults and examples.
@@ -258,6 +271,10 @@ impl KeyValue for BitRate {
 
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {
         schema::quantity(Quantity::Rate.units())
+    }
+
+    fn number(_: &Bounds) -> Option<Number> {
+        Some(Number::Rate)
     }
 }
 
@@ -309,6 +326,10 @@ impl KeyValue for Count {
     fn schema(bounds: &Bounds, _: &mut Definitions) -> Value {
         schema::number("integer", &Count::bounds(bounds))
     }
+
+    fn number(_: &Bounds) -> Option<Number> {
+        Some(Number::Count)
+    }
 }
 
 /// A number within its bounds.
@@ -339,6 +360,12 @@ impl KeyValue for f64 {
     fn schema(bounds: &Bounds, _: &mut Definitions) -> Value {
         schema::number("number", bounds)
     }
+
+    fn number(bounds: &Bounds) -> Option<Number> {
+        let (low, high) = (bounds.min.or(bounds.above), bounds.max.or(bounds.below));
+        let is_share = low.is_some_and(|low| low.number() >= 0.0) && high.is_some_and(|high| high.number() <= 1.0);
+        Some(if is_share { Number::Share } else { Number::Plain })
+    }
 }
 
 impl Share {
@@ -365,6 +392,10 @@ impl KeyValue for Share {
 
     fn schema(_: &Bounds, definitions: &mut Definitions) -> Value {
         f64::schema(&Share::BOUNDS, definitions)
+    }
+
+    fn number(_: &Bounds) -> Option<Number> {
+        Some(Number::Share)
     }
 }
 

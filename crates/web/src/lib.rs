@@ -1,5 +1,5 @@
-//! The simulator and the capture analyzer for a web page (docs/reference/lab.md): a module with the
-//! feature `engine`, and one with `capture`.
+//! The simulator, the form of a link and the capture analyzer for a web page
+//! (docs/reference/lab.md): modules with the features `engine`, `form` and `capture`.
 //!
 //! The exports pass bytes through one input and one output buffer in the module's memory: the page
 //! calls `input` with a length, writes there, calls an export, and reads `output_len` bytes at
@@ -9,6 +9,8 @@
 
 #[cfg(feature = "capture")]
 mod capture_session;
+#[cfg(feature = "form")]
+mod link_form;
 #[cfg(feature = "engine")]
 mod packet_log;
 #[cfg(feature = "engine")]
@@ -57,9 +59,15 @@ impl Page {
         self.capture.as_mut().ok_or_else(|| "no capture is open".into())
     }
 
-    #[cfg(feature = "engine")]
+    #[cfg(any(feature = "engine", feature = "form"))]
     fn input_text(&self) -> Result<&str, String> {
         str::from_utf8(&self.input).map_err(|error| error.to_string())
+    }
+
+    /// The input, which is JSON.
+    #[cfg(feature = "form")]
+    fn input_value<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
+        serde_json::from_slice(&self.input).map_err(|error| error.to_string())
     }
 }
 
@@ -88,6 +96,8 @@ mod exports {
     /// Keeps the message of a panic.
     #[unsafe(no_mangle)]
     pub extern "C" fn start() {
+        #[cfg(feature = "form")]
+        ackclock_scenario::sources::install(&super::link_form::PageSources);
         panic::set_hook(Box::new(|info| {
             PAGE.with(|page| {
                 if let Ok(mut page) = page.try_borrow_mut() {
@@ -123,7 +133,6 @@ mod exports {
 #[allow(unsafe_code)]
 mod run_exports {
     use super::{PAGE, RunSession, json, run_session, with_page};
-    use ackclock_sim::plan::HostOverhead;
 
     /// Opens a run of the plan (JSON) in the input.
     #[unsafe(no_mangle)]
@@ -147,13 +156,6 @@ mod run_exports {
         with_page(|page| json(&page.run()?.series(flow_row, hop_row)))
     }
 
-    /// Maximum delay of a packet in its sending host, in ps; a rate of 0 is none.
-    #[unsafe(no_mangle)]
-    pub extern "C" fn max_overhead_ps(packet_bytes: f64, slowest_bps: f64, alone: u32) -> f64 {
-        let slowest_bps = Some(slowest_bps as u64).filter(|&bps| bps > 0);
-        HostOverhead { packet_bytes: packet_bytes as u64, slowest_bps, alone: alone != 0 }.max().0 as f64
-    }
-
     /// The summary of a run that has ended: the JSON of the native engine, byte for byte.
     #[unsafe(no_mangle)]
     pub extern "C" fn run_summary() -> u32 {
@@ -171,6 +173,78 @@ mod run_exports {
     #[unsafe(no_mangle)]
     pub extern "C" fn packets(from_s: f64, to_s: f64) -> u32 {
         with_page(|page| json(&run_session::packets(page.input_text()?, from_s, to_s)?))
+    }
+}
+
+/// The exports of the form: link files, their keys and their values.
+#[cfg(feature = "form")]
+#[allow(unsafe_code)]
+mod form_exports {
+    use super::{json, link_form, with_page};
+    use ackclock_scenario::controls::Number;
+    use ackclock_scenario::invalid::Invalid;
+    use ackclock_scenario::{toml_text, value::Value};
+    use ackclock_sim::plan::HostOverhead;
+    use link_form::EditedLink;
+
+    fn number(unit: &str) -> Result<Number, String> {
+        Number::from_name(unit).ok_or_else(|| format!("no unit: {unit}"))
+    }
+
+    /// Replaces the host stacks and the recordings that links may name.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn names() -> u32 {
+        with_page(|page| {
+            link_form::install(page.input_value()?);
+            Ok(Vec::new())
+        })
+    }
+
+    /// The hops of a changed link with their controls.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn link_form() -> u32 {
+        with_page(|page| json(&page.input_value::<EditedLink>()?.form()?))
+    }
+
+    /// The plan of the hops of a changed link.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn link_plan() -> u32 {
+        with_page(|page| json(&page.input_value::<EditedLink>()?.plan()?))
+    }
+
+    /// Maximum delay of a packet in its sending host, in ps; a rate of 0 is none.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn max_overhead_ps(packet_bytes: f64, slowest_bps: f64, alone: u32) -> f64 {
+        let slowest_bps = Some(slowest_bps as u64).filter(|&bps| bps > 0);
+        HostOverhead { packet_bytes: packet_bytes as u64, slowest_bps, alone: alone != 0 }.max().0 as f64
+    }
+
+    /// A document as TOML.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn toml() -> u32 {
+        with_page(|page| Ok(toml_text::document(&page.input_value()?).into_bytes()))
+    }
+
+    /// A number of the unit in the input as a file has it (JSON).
+    #[unsafe(no_mangle)]
+    pub extern "C" fn number_written(value: f64) -> u32 {
+        with_page(|page| json(&number(page.input_text()?)?.write(value)))
+    }
+
+    /// A number of the unit in the input as a person reads it.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn number_shown(value: f64) -> u32 {
+        with_page(|page| Ok(number(page.input_text()?)?.show(value).into_bytes()))
+    }
+
+    /// The number of unit and text (an array in the input), or what is allowed.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn number_parsed() -> u32 {
+        with_page(|page| {
+            let (unit, text): (String, String) = page.input_value()?;
+            let invalid = |Invalid { found, allowed, .. }| format!("found {found}; allowed: {allowed}");
+            json(&Value::Float(number(&unit)?.parse(&text).map_err(invalid)?))
+        })
     }
 }
 

@@ -1,27 +1,27 @@
-"""What the lab page knows of links, variants and plans, as one JSON document.
+"""What the lab page knows of links and variants, as one JSON document.
 
-The page has no grammar of its own: link files and scenarios are checked and converted into plans
-here, and the page changes numbers at the places that `controls` names. A second resolution, in Rust
-or in the page, would be a second definition of defaults, units and checks.
+The page's engine reads the hops of a link as this package does, by crates/scenario, and says what
+control each key has. Variants and the parts of a connection are resolved here.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ackclock.input import catalogue
 from ackclock.input.document import read_document
 from ackclock.input.link.catalog import PACKAGED
+from ackclock.input.link.hop import DIRECTIONS
+from ackclock.input.link.trace import Recording
 from ackclock.input.scenario.draft import absolute_traces, draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.input.scenario.model import PHASE_START_PS, Scenario
 from ackclock.input.units import show_time
 from ackclock.input.variant_groups import LINUX
-from ackclock.lab.controls import LARGEST_EXACT, all_json, expanded, planned
 from ackclock.simulation.plan import build_plan
 from ackclock.storage.environment import version
 
@@ -36,24 +36,27 @@ ACK_POLICIES: dict[str, dict[str, Any]] = {
 }
 """Keys of [[flow]] by the page's name; studies/ack_path/runs.py has the last one's values."""
 _FLOW = "flow"
+LARGEST_EXACT = 2**53
+"""The largest integer up to which a page's numbers hold every integer."""
 
 
 def document(links: Iterable[tuple[str, Path]]) -> dict[str, Any]:
     """The catalogue of these links: name and file.
 
     Returns:
-        ``version``, ``links`` (each with ``name, title, source, file`` (its text), ``hops`` as the
-        link file has them, ``plan`` (of the hops, with their ``slowest_bps``), ``controls`` and
-        ``parts``, the flows and proxies of one connection by direction), ``variants`` (``name,
-        summary, source, common, tcp``), ``ack_policies`` (``name, written, tcp``), and
-        ``scenario``: what all scenarios of the page have.
+        ``version``, ``links`` (each with ``name, title, source``, ``hops`` as the link file has
+        them, ``recordings``, the times in ms of those that it names, by path, and ``parts``, the
+        flows and proxies of one connection by direction), ``variants`` (``name, summary, source,
+        common, tcp``), ``hosts`` (the names of host stacks), ``ack_policies`` (``name, written,
+        tcp``), and ``scenario``: what all scenarios of the page have.
 
     Raises:
         InputError: a link file is missing or invalid.
     """
-    found = {
+    written = {
         "version": version("ackclock"),
         "host": DEFAULT_HOST,
+        "hosts": catalogue.host_names(),
         "scenario": {
             "duration_ps": DURATION_PS,
             "sample_ps": SAMPLE_PS,
@@ -64,8 +67,8 @@ def document(links: Iterable[tuple[str, Path]]) -> dict[str, Any]:
         "ack_policies": _ack_policies(),
         "links": [link_entry(name, path) for name, path in links],
     }
-    _check_exact(found)
-    return found
+    _check_exact(written)
+    return written
 
 
 def packaged() -> list[tuple[str, Path]]:
@@ -77,19 +80,25 @@ def link_entry(name: str, path: Path) -> dict[str, Any]:
     """One link of the catalogue."""
     scenario = _scenario(path, "down", {})
     file = read_document(path)
-    tables = copy.deepcopy(file.data["hop"])
-    absolute_traces(tables, file.folder)
-    hops = [expanded(table) for table in tables]
+    hops = copy.deepcopy(file.data["hop"])
+    absolute_traces(hops, file.folder)
     return {
         "name": name,
         "title": scenario.title,
         "source": scenario.source,
-        "file": file.text,
         "hops": hops,
-        "plan": [planned(hop) for hop in hops],
-        "controls": all_json(hops),
-        "parts": {direction: _parts(path, direction) for direction in ("down", "up")},
+        "recordings": dict(_recordings(scenario)),
+        "parts": {direction: _parts(path, direction) for direction in DIRECTIONS},
     }
+
+
+def _recordings(scenario: Scenario) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The recordings of rates: path, and times of opportunities in ms."""
+    for hop in build_plan(scenario, 1).document["hops"]:
+        for side in filter(None, (hop[direction] for direction in DIRECTIONS)):
+            if side["rate"] and side["rate"]["kind"] == "trace":
+                recording: Recording = side["rate"]["times_ms"]
+                yield str(recording.path), recording.times_ms
 
 
 def _scenario(path: Path, direction: str, tcp: dict[str, Any]) -> Scenario:
@@ -133,17 +142,12 @@ def _variants() -> list[dict[str, Any]]:
 
 def _ack_policies() -> list[dict[str, Any]]:
     base = resolve().plan()
-    found = []
+    policies = []
     for name, keys in ACK_POLICIES.items():
         plan = resolve(READ_KEYS(keys)).plan()
-        found.append(
-            {
-                "name": name,
-                "written": keys,
-                "tcp": {key: value for key, value in plan.items() if base.get(key) != value},
-            }
-        )
-    return found
+        changed = {key: value for key, value in plan.items() if base.get(key) != value}
+        policies.append({"name": name, "written": keys, "tcp": changed})
+    return policies
 
 
 def _check_exact(value: Any) -> None:
@@ -164,12 +168,5 @@ def text(links: Iterable[tuple[str, Path]]) -> str:
 
 
 def json_text(catalogue_document: dict[str, Any]) -> str:
-    """A catalogue as JSON, with recorded rates as their times."""
-    from ackclock.input.link.trace import Recording
-
-    def times(value: Any) -> Any:
-        if isinstance(value, Recording):
-            return list(value.times_ms)
-        raise TypeError(f"{type(value).__name__} is no JSON value")
-
-    return json.dumps(catalogue_document, separators=(",", ":"), default=times)
+    """A catalogue as JSON."""
+    return json.dumps(catalogue_document, separators=(",", ":"))

@@ -1,5 +1,6 @@
 //! Framing: the bytes that a line sends for a packet.
 
+use crate::controls::Control;
 use crate::invalid::{Invalid, Read, choices, format_value};
 use crate::keys::{Attribute, Bounds, KeyValue};
 use crate::schema::{self, Definitions};
@@ -120,6 +121,10 @@ impl KeyValue for LineFraming {
 
     fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
         schema::either(vec![schema::words(&WORDS), Atm::schema(bounds, definitions)])
+    }
+
+    fn controls(value: &Value) -> Vec<Control> {
+        Atm::controls(value)
     }
 }
 

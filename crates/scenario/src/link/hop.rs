@@ -10,8 +10,9 @@ use super::pep::Pep;
 use super::queue::Queue;
 use super::rate::LineRate;
 use crate::Keys;
+use crate::controls::Control;
 use crate::invalid::{Code, Invalid, Read, Step};
-use crate::keys::{Attribute, Bounds, Checked, Key, KeySet, KeyValue, entries};
+use crate::keys::{Attribute, Bounds, Checked, Key, KeySet, KeyValue, entries, is_direction, is_per_direction};
 use crate::schema::Definitions;
 use crate::value::Value;
 use crate::values::{Time, read_word};
@@ -170,6 +171,10 @@ impl KeyValue for Outages {
     fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
         Vec::<Outage>::schema(bounds, definitions)
     }
+
+    fn controls(value: &Value) -> Vec<Control> {
+        Outage::controls(value)
+    }
 }
 
 /// A name without dots or slashes.
@@ -238,18 +243,6 @@ pub struct Directions {
     up: Option<Box<Direction>>,
 }
 
-/// Whether a key has the form `key.down = .., key.up = ..`.
-fn is_per_direction(value: &Value) -> bool {
-    match value {
-        Value::Table(entries) => !entries.is_empty() && entries.iter().all(|(key, _)| is_direction(key)),
-        _ => false,
-    }
-}
-
-fn is_direction(key: &str) -> bool {
-    Side::BOTH.iter().any(|side| side.name() == key)
-}
-
 fn entry<'a>(entries: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
     entries.iter().find(|(key, _)| key == name).map(|(_, value)| value)
 }
@@ -306,6 +299,10 @@ impl KeySet for Directions {
 
     fn names() -> Vec<&'static str> {
         Direction::names()
+    }
+
+    fn key_controls() -> Vec<Control> {
+        Direction::key_controls().into_iter().map(Control::per_direction).collect()
     }
 
     fn require(_: &[(String, Value)], _: &[&str]) -> Read<()> {

@@ -1,6 +1,7 @@
 //! Rates: a fixed one in bits per second, or a recorded one.
 
 use crate::Keys;
+use crate::controls::{Control, Number};
 use crate::invalid::{Invalid, Read, format_value};
 use crate::keys::{Attribute, Bounds, KeyValue};
 use crate::schema::{self, Definitions};
@@ -132,5 +133,13 @@ impl KeyValue for LineRate {
 
     fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
         schema::either(vec![BitRate::schema(bounds, definitions), TraceRate::schema(bounds, definitions)])
+    }
+
+    fn number(bounds: &Bounds) -> Option<Number> {
+        BitRate::number(bounds)
+    }
+
+    fn controls(value: &Value) -> Vec<Control> {
+        TraceRate::controls(value)
     }
 }

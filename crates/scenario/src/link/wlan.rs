@@ -4,6 +4,7 @@
 use super::medium::nominal_attribute;
 use super::roaming::Roaming;
 use super::sides::FrameError;
+use crate::controls::Number;
 use crate::invalid::{Invalid, Read, format_value};
 use crate::keys::{Attribute, Bounds, KeyValue, Kind};
 use crate::schema::{self, Definitions};
@@ -255,6 +256,10 @@ impl KeyValue for RtsThreshold {
 
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {
         schema::either(vec![schema::words(&[NEVER]), schema::quantity(Quantity::Size.units())])
+    }
+
+    fn number(bounds: &Bounds) -> Option<Number> {
+        Size::number(bounds)
     }
 
     fn absent() -> Option<RtsThreshold> {

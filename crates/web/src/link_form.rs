@@ -1,0 +1,403 @@
+//! The form of a link: its hops as a link file has them, the controls of their keys, and the plan of
+//! what a user has changed. The tables are read by ackclock-scenario, as those of a file are.
+
+use ackclock_core::medium::Direction as Side;
+use ackclock_core::units::Span;
+use ackclock_scenario::controls::{Control, Slider, sliders};
+use ackclock_scenario::invalid::{Code, Invalid, Read, Step, format_value};
+use ackclock_scenario::keys::{Attribute, Bounds, Checked, KeySet, KeyValue, is_per_direction};
+use ackclock_scenario::link::acks::Acks;
+use ackclock_scenario::link::hop::{Direction, Hop};
+use ackclock_scenario::link::queue::Queue;
+use ackclock_scenario::sources::Sources;
+use ackclock_scenario::table;
+use ackclock_scenario::value::Value;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// A link and what a user has changed in it.
+#[derive(Debug, Deserialize)]
+pub struct EditedLink {
+    /// The hops as their file has them.
+    hops: Vec<Value>,
+    /// By the key of a control, `hop.NAME.PATH`: a slider's number, or the name of a choice's option.
+    edits: BTreeMap<String, Value>,
+}
+
+/// A hop with its controls.
+#[derive(Debug, Serialize)]
+pub struct HopForm {
+    name: String,
+    /// The changed hop as a link file has it.
+    written: Value,
+    choices: Vec<Choice>,
+    sliders: Vec<KeyedSlider>,
+    /// A fixed rate or the maximum of the medium, by direction; of the link itself while the changed
+    /// hop is invalid.
+    slowest_bps: Value,
+    #[serde(skip)]
+    hop: Read<Hop>,
+}
+
+/// A slider with its key.
+#[derive(Debug, Serialize)]
+pub struct KeyedSlider {
+    key: String,
+    #[serde(flatten)]
+    slider: Slider,
+}
+
+/// A table with a few kinds, of which one is selected.
+#[derive(Debug, Serialize)]
+pub struct Choice {
+    key: String,
+    path: Vec<String>,
+    /// What the key means.
+    text: &'static str,
+    /// The option of the link itself.
+    current: String,
+    selected: String,
+    options: Vec<String>,
+}
+
+/// The hops of a plan, and the rate limits from which the delay of packets in their hosts follows.
+#[derive(Debug, Serialize)]
+pub struct LinkPlan {
+    hops: Vec<serde_json::Value>,
+    slowest_bps: Vec<Value>,
+}
+
+impl EditedLink {
+    pub fn form(&self) -> Result<Vec<HopForm>, String> {
+        self.hops.iter().map(|table| HopForm::new(table, &self.edits)).collect()
+    }
+
+    /// Error: the message of the first invalid key.
+    pub fn plan(&self) -> Result<LinkPlan, String> {
+        let mut plan = LinkPlan { hops: Vec::new(), slowest_bps: Vec::new() };
+        for form in self.form()? {
+            let hop = form.hop.map_err(|invalid| message(&form.name, &invalid))?;
+            let mut hop_plan = Checked::plan(&hop);
+            for side in Side::BOTH {
+                if let Some(rate) = hop_plan.get_mut(side.name()).and_then(|side| side.get_mut("rate")) {
+                    insert_recording(rate);
+                }
+            }
+            plan.hops.push(hop_plan);
+            plan.slowest_bps.push(form.slowest_bps);
+        }
+        Ok(plan)
+    }
+}
+
+/// As the messages of a link file, without file and line.
+fn message(hop: &str, invalid: &Invalid) -> String {
+    let steps = invalid.path.iter().map(|step| match step {
+        Step::Key(key) => format!(".{key}"),
+        Step::Index(index) => format!("[{}]", index + 1),
+    });
+    let place = format!("hop.{hop}{}", steps.collect::<String>());
+    match invalid.code {
+        Code::Combination => format!("{place}: {}; {}", invalid.found, invalid.allowed),
+        _ => format!("{place}: found {}; allowed: {}", invalid.found, invalid.allowed),
+    }
+}
+
+fn read(table: &Value) -> Read<Hop> {
+    Hop::read(table, &Bounds::NONE)
+}
+
+impl HopForm {
+    fn new(table: &Value, edits: &BTreeMap<String, Value>) -> Result<HopForm, String> {
+        let name = if let Some(Value::Text(name)) = table.get("name") { name.clone() } else { String::new() };
+        let own = read(table).map_err(|invalid| message(&name, &invalid))?;
+        let mut base = expanded(own.write(Some(table)));
+        let mut choices = Vec::new();
+        for (path, options) in choice_paths(&base) {
+            choices.extend(Choice::make(&name, &mut base, path, &options(), edits));
+        }
+        let is_valid = read(&base).is_ok();
+        // The keys of a proxy are in the parts of a connection, not in the plan of the hop.
+        let controls: Vec<Control> = Hop::key_controls().into_iter().filter(|control| control.key != "pep").collect();
+        let found = sliders(&controls, &base, |changed| !is_valid || read(changed).is_ok());
+        let sliders: Vec<KeyedSlider> =
+            found.into_iter().map(|slider| KeyedSlider { key: key_of(&name, &slider.path), slider }).collect();
+        let mut changed = base;
+        for KeyedSlider { key, slider } in &sliders {
+            if let Some(number) = edits.get(key).and_then(Value::number).filter(|number| *number != slider.value) {
+                changed.put(&slider.path, Some(slider.unit.write(number)));
+            }
+        }
+        let hop = read(&changed);
+        let written = hop.as_ref().map_or_else(|_| changed.clone(), |hop| hop.write(Some(&changed)));
+        let slowest_bps = match Checked::attribute(hop.as_ref().unwrap_or(&own), "slowest_bps") {
+            Some(Attribute::Value(rates)) => rates,
+            _ => Value::Absent,
+        };
+        Ok(HopForm { name, written, choices, sliders, slowest_bps, hop })
+    }
+}
+
+fn key_of(hop: &str, path: &[String]) -> String {
+    format!("hop.{hop}.{}", path.join("."))
+}
+
+fn path_of(steps: &[&str]) -> Vec<String> {
+    steps.iter().map(|step| (*step).to_owned()).collect()
+}
+
+/// A hop with its delay, and with each key per direction, but a delay that is equal in both.
+fn expanded(mut hop: Value) -> Value {
+    if hop.get("delay").is_none() {
+        hop.put(&path_of(&["delay"]), Some("0 s".into()));
+    }
+    if hop.get("only").is_some() {
+        return hop;
+    }
+    for key in Direction::names().into_iter().filter(|key| *key != "delay") {
+        if let Some(value) = hop.get(key).filter(|value| !is_per_direction(value)).cloned() {
+            hop.put(&path_of(&[key]), Some(Value::table([("down", value.clone()), ("up", value)])));
+        }
+    }
+    hop
+}
+
+/// An option's name and its table; None leaves the key out.
+type ChoiceOption = (&'static str, Option<Value>);
+
+/// The choices of a hop in each of its directions: queue, its handling of ACKs, loss.
+fn choice_paths(hop: &Value) -> Vec<(Vec<String>, fn() -> Vec<ChoiceOption>)> {
+    let only = if let Some(Value::Text(side)) = hop.get("only") { Some(side.as_str()) } else { None };
+    let has_queue = hop.get("rate").is_some() || hop.get("medium").is_some();
+    let mut paths: Vec<(Vec<String>, fn() -> Vec<ChoiceOption>)> = Vec::new();
+    for side in Side::BOTH.map(Side::name).into_iter().filter(|side| only.is_none_or(|only| only == *side)) {
+        let path = |steps: [&str; 3]| -> Vec<String> {
+            let is_side = |step: &&str| *step == side;
+            path_of(&steps.into_iter().filter(|step| !step.is_empty() && !(only.is_some() && is_side(step))).collect::<Vec<_>>())
+        };
+        if has_queue {
+            paths.push((path(["queue", side, ""]), queues));
+            paths.push((path(["queue", side, "ack"]), ack_handling));
+        }
+        paths.push((path(["loss", side, ""]), losses));
+    }
+    paths
+}
+
+/// A queue of each kind with all its keys; a droptail queue of 256 KiB.
+fn queues() -> Vec<ChoiceOption> {
+    let all_keys = |kind: &'static str| {
+        let queue = Queue::read(&table!("kind" => kind), &Bounds::NONE).ok()?;
+        let mut table = queue.write(None);
+        if let Some(packets) = queue.checked().plan()["packets"].as_i64().filter(|packets| *packets < i64::from(i32::MAX)) {
+            table.put(&path_of(&["packets"]), Some(packets.into()));
+        }
+        Some(table)
+    };
+    let kinds = Queue::kinds().map(|kind| match kind {
+        "droptail" => (kind, Some(table!("kind" => kind, "bytes" => "256 KiB"))),
+        _ => (kind, all_keys(kind)),
+    });
+    [("unlimited", None)].into_iter().chain(kinds).collect()
+}
+
+fn ack_handling() -> Vec<ChoiceOption> {
+    vec![
+        ("none", None),
+        ("filter", Some(table!("filter" => "safe"))),
+        ("filter as cake", Some(table!("filter" => "cake"))),
+        ("first", Some(table!("first" => true))),
+    ]
+}
+
+fn losses() -> Vec<ChoiceOption> {
+    vec![
+        ("none", None),
+        ("bernoulli", Some(table!("kind" => "bernoulli", "mean" => 0.001))),
+        ("gilbert-elliott", Some(table!("kind" => "gilbert-elliott", "mean" => 0.001, "bad_sojourn" => "50 ms"))),
+    ]
+}
+
+/// The name of the option that a table is.
+fn name_of(table: Option<&Value>, options: &[ChoiceOption]) -> String {
+    let read = |table: &Value| Acks::read(table, &Bounds::NONE).ok();
+    let name = match table {
+        None => options.first().map(|(name, _)| *name),
+        Some(table) => match table.get("kind") {
+            Some(Value::Text(kind)) => return kind.clone(),
+            _ => options
+                .iter()
+                .find(|(_, option)| option.as_ref().is_some_and(|option| read(option) == read(table)))
+                .map(|(name, _)| *name),
+        },
+    };
+    name.unwrap_or("own").to_owned()
+}
+
+impl Choice {
+    /// The choice at a path, whose selected option is put into the hop. None: the queue is absent
+    /// that would handle ACKs.
+    fn make(
+        hop: &str,
+        base: &mut Value,
+        path: Vec<String>,
+        options: &[ChoiceOption],
+        edits: &BTreeMap<String, Value>,
+    ) -> Option<Choice> {
+        let (last, above) = path.split_last()?;
+        if last == "ack" && base.at(above).is_none() {
+            return None;
+        }
+        let key = key_of(hop, &path);
+        let current = name_of(base.at(&path), options);
+        let mut selected = current.clone();
+        if let Some(Value::Text(name)) = edits.get(&key)
+            && let Some((name, table)) = options.iter().find(|(option, _)| option == name && *option != current)
+        {
+            (*name).clone_into(&mut selected);
+            base.put(&path, table.clone());
+        }
+        let others = options.iter().map(|(name, _)| (*name).to_owned()).filter(|name| *name != current);
+        let names: Vec<String> = [current.clone()].into_iter().chain(others).collect();
+        Some(Choice { key, text: meaning(&path), path, current, selected, options: names })
+    }
+}
+
+/// The text of the key at a path.
+fn meaning(path: &[String]) -> &'static str {
+    let text = |controls: Vec<Control>, key: &str| {
+        controls.into_iter().find(|control| control.key == key).map_or("", |control| control.text)
+    };
+    match path.last().map(String::as_str) {
+        Some("ack") => text(ackclock_scenario::link::queue::DropTail::key_controls(), "ack"),
+        _ => text(Hop::key_controls(), path.first().map_or("", String::as_str)),
+    }
+}
+
+/// What links of the page name outside of themselves.
+pub struct PageSources;
+
+/// Names of host stacks, and the times of recordings in ms by their paths.
+#[derive(Debug, Default, Deserialize)]
+pub struct Names {
+    hosts: Vec<String>,
+    recordings: BTreeMap<String, Vec<u64>>,
+}
+
+static NAMES: Mutex<Option<Names>> = Mutex::new(None);
+
+/// Replaces what `PageSources` knows.
+pub fn install(names: Names) {
+    *NAMES.lock().unwrap_or_else(PoisonError::into_inner) = Some(names);
+}
+
+fn with_names<T>(take: impl FnOnce(&Names) -> T) -> T {
+    take(NAMES.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
+}
+
+impl Sources for PageSources {
+    fn hosts(&self) -> Vec<String> {
+        with_names(|names| names.hosts.clone())
+    }
+
+    fn host(&self, name: &str) -> Read<Value> {
+        Err(Invalid::new(format_value(&name.into()), "no host stack: the page has resolved ones"))
+    }
+
+    fn check_class(&self, name: &str) -> Read<()> {
+        Err(Invalid::new(format_value(&name.into()), "a variant of the engine: a page has no Python"))
+    }
+
+    fn recording_period(&self, path: &str) -> Read<Span> {
+        let period_ms = with_names(|names| names.recordings.get(path).and_then(|times| times.last().copied()));
+        let unknown = || Invalid::new(format_value(&path.into()), "a recording that the page was given");
+        period_ms.map(|ms| Span(ms.saturating_mul(1_000_000_000))).ok_or_else(unknown)
+    }
+}
+
+/// Puts the times of a recording in place of its path.
+fn insert_recording(rate: &mut serde_json::Value) {
+    if let Some(path) = rate.get("times_ms").and_then(|path| path.as_str()).map(str::to_owned) {
+        rate["times_ms"] = with_names(|names| names.recordings.get(&path).cloned()).unwrap_or_default().into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn edited(hop: serde_json::Value, edits: serde_json::Value) -> EditedLink {
+        serde_json::from_value(json!({"hops": [hop], "edits": edits})).expect("a link")
+    }
+
+    fn line() -> serde_json::Value {
+        json!({"name": "line", "rate": {"down": "8 Mb/s", "up": "1 Mb/s"}, "queue": {"packets": 50}})
+    }
+
+    #[test]
+    fn plan_of_a_hop_is_that_of_its_file_when_nothing_is_edited() {
+        let table: Value = serde_json::from_value(line()).expect("a table");
+        let plan = edited(line(), json!({})).plan().expect("a plan");
+        assert_eq!(plan.hops, [Checked::plan(&read(&table).expect("a hop"))]);
+        assert_eq!(json!(plan.slowest_bps), json!([{"down": 8_000_000, "up": 1_000_000}]));
+        let up = edited(json!({"name": "line", "only": "up", "rate": "1 Mb/s"}), json!({})).plan().expect("a plan");
+        assert_eq!((&up.hops[0]["down"], &up.hops[0]["up"]["rate"]["bps"]), (&json!(null), &json!(1_000_000)));
+    }
+
+    #[test]
+    fn written_hop_has_the_edits_and_each_equal_key_once() {
+        let keys = |form: &HopForm| form.sliders.iter().map(|control| control.key.clone()).collect::<Vec<_>>();
+        let forms =
+            edited(line(), json!({"hop.line.rate.down": 4_000_000, "hop.line.queue.up": "codel"})).form().expect("a form");
+        let down = "hop.line.queue.down.packets".to_owned();
+        assert!(keys(&forms[0]).contains(&down) && keys(&forms[0]).contains(&"hop.line.queue.up.target".to_owned()));
+        let written = json!(forms[0].written);
+        assert_eq!(written["rate"], json!({"down": "4 Mb/s", "up": "1 Mb/s"}));
+        assert_eq!(written["queue"]["up"]["target"], "5 ms");
+        assert_eq!(json!(edited(line(), json!({})).form().expect("a form")[0].written)["queue"]["packets"], 50);
+        let proxy = json!({"name": "x", "pep": {"buffer": "1 MB"}});
+        assert_eq!(keys(&edited(proxy, json!({})).form().expect("a form")[0]), ["hop.x.delay"]);
+    }
+
+    #[test]
+    fn choice_of_acks_follows_the_queue_that_is_selected() {
+        let choices = |edits: serde_json::Value| -> Vec<(String, String)> {
+            let form = edited(line(), edits).form().expect("a form").remove(0);
+            form.choices
+                .into_iter()
+                .filter(|choice| choice.path[1] == "down")
+                .map(|choice| (choice.path.join("."), choice.selected))
+                .collect()
+        };
+        let names = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(path, name)| ((*path).to_owned(), (*name).to_owned())).collect::<Vec<_>>()
+        };
+        assert_eq!(choices(json!({})), names(&[("queue.down", "droptail"), ("queue.down.ack", "none"), ("loss.down", "none")]));
+        assert_eq!(
+            choices(json!({"hop.line.queue.down": "unlimited"})),
+            names(&[("queue.down", "unlimited"), ("loss.down", "none")])
+        );
+        let filter = choices(json!({"hop.line.queue.down": "cake", "hop.line.queue.down.ack": "filter"}));
+        assert_eq!(filter[..2], names(&[("queue.down", "cake"), ("queue.down.ack", "filter")]));
+    }
+
+    #[test]
+    fn plan_is_refused_with_the_message_of_a_link_file_when_an_edit_is_invalid() {
+        let edits = json!({"hop.line.queue.down": "dualpi2", "hop.line.queue.down.ack": "first"});
+        let message = edited(line(), edits.clone()).plan().expect_err("dualpi2 has its own order");
+        assert!(message.starts_with("hop.line.queue.down.ack.first: found first = true; allowed: false"), "{message}");
+        let form = edited(line(), edits).form().expect("the form is shown");
+        assert_eq!((form[0].choices[0].selected.as_str(), form[0].sliders.is_empty()), ("dualpi2", false));
+    }
+
+    #[test]
+    fn recording_is_in_the_plan_in_place_of_its_path_when_the_page_has_it() {
+        ackclock_scenario::sources::install(&PageSources);
+        let hop = json!({"name": "air", "rate": {"down": {"trace": "a.down"}, "up": "1 Mb/s"}});
+        assert!(edited(hop.clone(), json!({})).plan().expect_err("unknown").contains("a recording that the page was given"));
+        install(Names { hosts: Vec::new(), recordings: BTreeMap::from([("a.down".into(), vec![0, 5, 12])]) });
+        assert_eq!(edited(hop, json!({})).plan().expect("a plan").hops[0]["down"]["rate"]["times_ms"], json!([0, 5, 12]));
+    }
+}
