@@ -245,7 +245,7 @@ def _capacity(
 
 
 def _interval(link: str, figures: dict[str, Any], direction: str, min_delay_ms: float) -> Row:
-    low, high = figures["least_delay_interval_ms"]
+    low, high = figures["min_delay_interval_ms"]
     within = low <= min_delay_ms <= high
     interval = f"{low:.2f} to {high:.2f}"
     return Row(

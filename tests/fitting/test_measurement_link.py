@@ -45,7 +45,7 @@ def direction(rate: float, kind: str, lost: int) -> dict[str, Any]:
 
 
 def delay(bounds: list[float]) -> dict[str, Any]:
-    return {"ip_bytes": 48, "sent": 150, "received": 150, "least_delay_interval_ms": bounds}
+    return {"ip_bytes": 48, "sent": 150, "received": 150, "min_delay_interval_ms": bounds}
 
 
 def document(rate: float = 10e6, kind: str = "droptail", lost: int = 20) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def test_estimate_has_the_bytes_of_the_capacity_search_when_it_is_done():
 def test_bytes_of_tests_are_datagrams_and_segments_with_their_headers():
     sender = {"flow": 0, "sends": True, "bytes": 0, "retransmitted": 2, "mss": 1448, "segments_sent": 10}
     receiver = {"flow": 0, "sends": False, "bytes": 8 * 1448, "retransmitted": 0, "mss": 1448, "segments_sent": 0}
-    test: Any = {"ways": [{"sent": 100, "ip_bytes": 1200}], "near_flows": [receiver], "far_flows": [sender]}
+    test: Any = {"directions": [{"sent": 100, "ip_bytes": 1200}], "near_flows": [receiver], "far_flows": [sender]}
     assert ip_bytes(test) == 120_000 + 10 * 1500
 
 

@@ -34,7 +34,7 @@ def test_capacity_of_the_document_follows_the_schema_when_a_queue_was_inferred()
         "loss_bursts": 0,
         "delay_variation_ms": None,
         "one_way_delay_ms": None,
-        "least_delay_interval_ms": None,
+        "min_delay_interval_ms": None,
     }
     document = json.loads(json.dumps(capacity(sent, True, found)))
     assert checker(Capacity).validate_python(document)["queue"]["kind"] == "droptail"

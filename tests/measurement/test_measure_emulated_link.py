@@ -64,7 +64,7 @@ def test_buffer_is_within_10_percent_or_one_packet(asymmetric, direction):
 def test_one_way_interval_contains_the_delay_when_the_clock_is_an_hour_ahead(asymmetric, direction):
     figures = asymmetric["delay"][direction]
     delay_ms = DELAY_MS[direction] + 48 * 8e3 / RATE[direction]
-    low, high = figures["least_delay_interval_ms"]
+    low, high = figures["min_delay_interval_ms"]
     assert low <= delay_ms <= high
     # The link has neither loss nor queueing.
     assert figures["loss"]["rate"] == 0.0
@@ -128,7 +128,7 @@ def test_measure_over_ipv6_has_the_capacity_and_the_delay_of_the_link():
     document = run(ASYMMETRIC, "--tests", "delay,capacity", "--duration", "3 s", "--direction", "down", server=SERVER6)
     assert document["capacity"]["down"]["rate_bps"] == pytest.approx(RATE["down"], rel=0.02)
     assert document["delay"]["down"]["ip_bytes"] == 68
-    low, high = document["delay"]["down"]["least_delay_interval_ms"]
+    low, high = document["delay"]["down"]["min_delay_interval_ms"]
     assert low <= DELAY_MS["down"] + 68 * 8e3 / RATE["down"] <= high
 
 

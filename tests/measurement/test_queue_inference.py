@@ -74,7 +74,7 @@ def test_rate_wanders_and_the_buffer_stays_right_when_the_link_follows_a_recordi
 @pytest.mark.finding("M6")
 def test_a_low_rate_train_has_no_bottleneck_rate():
     figures = {"direction": "down", "bottleneck": {"rate_bps": 9600.0, "filled": False}}
-    assert _directions({"ways": [figures]})["down"]["bottleneck"]["rate_bps"] is None
+    assert _directions({"directions": [figures]})["down"]["bottleneck"]["rate_bps"] is None
 
 
 def test_nothing_is_stated_when_no_stream_filled_the_path():

@@ -510,7 +510,7 @@ class FlowCorrelation(TypedDict):
     """Correlation of two concurrent directions of data."""
 
     flows: tuple[int, int]
-    ways: tuple[str, str]
+    directions: tuple[str, str]
     correlation: float
     bins: int
     bin_s: float
@@ -958,7 +958,7 @@ class DirectionStats(TypedDict):
     loss_bursts: int
     delay_variation_ms: SummaryStats | None
     one_way_delay_ms: SummaryStats | None
-    least_delay_interval_ms: tuple[float, float] | None
+    min_delay_interval_ms: tuple[float, float] | None
     bottleneck: Bottleneck
 
 class StampResults(TypedDict):
@@ -971,7 +971,7 @@ class StampResults(TypedDict):
     reflector_us: SummaryStats | None
     reflector_synchronised: bool | None
     clock: ClockEstimate | None
-    ways: list[DirectionStats]
+    directions: list[DirectionStats]
 
 class Responsiveness(TypedDict):
     rpm: float
@@ -1038,7 +1038,7 @@ class TestResult(TypedDict):
     test: int
     spec: TestSpec
     began_s: float
-    ways: list[DirectionStats]
+    directions: list[DirectionStats]
     near_flows: list[FlowOutcome]
     far_flows: list[FlowOutcome]
     transfers_s: list[tuple[float | None, float | None, float | None]]

@@ -199,7 +199,7 @@ def _delays(found: Sequence[measure.Measurement], rates: Mapping[Direction, floa
     """The delay of each direction where the clocks are known, else one for both."""
     tests = [test for one in found if (test := one["delay"]) and set(test) == set(DIRECTIONS)]
     bounds = [
-        {d: bound for d in DIRECTIONS if (bound := test[d]["least_delay_interval_ms"]) is not None} for test in tests
+        {d: bound for d in DIRECTIONS if (bound := test[d]["min_delay_interval_ms"]) is not None} for test in tests
     ]
     method, path = "minimum delay of sparse datagrams", path_of("delay")
     if not tests or any(len(bound) < len(DIRECTIONS) for bound in bounds):

@@ -175,7 +175,7 @@ TCP_IP_HEADERS = 52
 def ip_bytes(test: engine.TestResult) -> int:
     """IP bytes that a test sent in both directions, without ACKs: datagrams with their headers, and
     TCP payload with its retransmissions and headers."""
-    datagrams = sum(figures["sent"] * figures["ip_bytes"] for figures in test["ways"])
+    datagrams = sum(figures["sent"] * figures["ip_bytes"] for figures in test["directions"])
     far = {flow["flow"]: flow for flow in test["far_flows"]}
     tcp = 0
     for near in test["near_flows"]:
@@ -218,7 +218,7 @@ sender's.
 
 
 def _directions(test: engine.TestResult) -> dict[Direction, engine.DirectionStats]:
-    return {figures["direction"]: {**figures, "bottleneck": NO_BOTTLENECK} for figures in test["ways"]}
+    return {figures["direction"]: {**figures, "bottleneck": NO_BOTTLENECK} for figures in test["directions"]}
 
 
 def _direction(test: engine.TestResult, direction: Direction) -> engine.DirectionStats:

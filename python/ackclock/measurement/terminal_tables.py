@@ -93,7 +93,7 @@ def delay_cells(figures: DirectionStats) -> list[str]:
 
 def minimum_between(figures: DirectionStats) -> str:
     """The bounds of the minimum delay in ms."""
-    bounds = figures["least_delay_interval_ms"]
+    bounds = figures["min_delay_interval_ms"]
     return "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
 
 
@@ -260,7 +260,7 @@ def stamp_table(document: StampResults) -> Table:
     title = f"STAMP, {mode}: {document['received']} of {document['sent']} probes answered"
     table = text_table(title, ("what",), ("ms\nmin", "\np50", "\np95", "\nmax"))
     table.add_row("RTT", *map(ms, stats_of(document["round_trip_ms"], "min", "p50", "p95", "max")))
-    for figures in document["ways"]:
+    for figures in document["directions"]:
         name = f"{figures['direction']}, above its minimum"
         table.add_row(name, minimum_between(figures), *map(ms, variation(figures)))
     return table

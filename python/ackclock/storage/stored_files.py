@@ -17,6 +17,8 @@ from ackclock.storage.remote_folder import of
 if TYPE_CHECKING:
     import polars as pl
 
+FORMER_KEYS = {"least_delay_interval_ms": "min_delay_interval_ms", "ways": "directions"}
+"""Keys of arrays in documents of ackclock 1.0 and before, with their present names."""
 REMEDY = "copy the run folder again, or run its command again into a new folder"
 
 
@@ -44,16 +46,26 @@ def read_json(path: Path) -> Any:
 
 
 def parsed(content: bytes, path: Path) -> Any:
-    """The value of JSON text from the file at `path`."""
+    """The value of JSON text from the file at `path`, with the present names of its keys."""
     text = _decoded(content, path)
+    is_older = any(f'"{name}"' in text for name in FORMER_KEYS)
     try:
-        return json.loads(text)
+        return json.loads(text, object_hook=_with_present_keys if is_older else None)
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             raise damaged(path, f"the file is cut after {len(content)} bytes, inside its JSON") from None
         raise damaged(path, f"the file is not JSON ({error.msg}, line {error.lineno})") from None
     except RecursionError:
         raise damaged(path, "the file is not JSON of a run (nested too deep)") from None
+
+
+def _with_present_keys(table: dict[str, Any]) -> dict[str, Any]:
+    """The keys of an older file; others of these names, such as that of a flow, are not arrays."""
+    return {FORMER_KEYS.get(key, key) if _is_former(value) else key: value for key, value in table.items()}
+
+
+def _is_former(value: Any) -> bool:
+    return value is None or isinstance(value, list)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -33,7 +33,6 @@ pub struct DirectionStats {
     /// Under the assumption of equal minimum delays in both directions.
     pub one_way_delay_ms: Option<SummaryStats>,
     /// Bounds of the minimum delay, under all possible clock offsets.
-    #[serde(rename = "least_delay_interval_ms")]
     pub min_delay_interval_ms: Option<[f64; 2]>,
     pub bottleneck: Bottleneck,
 }

@@ -18,7 +18,6 @@ pub struct TestResult {
     /// Seconds since the session's first test.
     pub began_s: f64,
     /// Datagrams, by direction.
-    #[serde(rename = "ways")]
     pub directions: Vec<DirectionStats>,
     /// Connections, as each end reports them.
     pub near_flows: Vec<FlowOutcome>,

@@ -43,7 +43,6 @@ pub struct StampResults {
     pub reflector_synchronised: Option<bool>,
     pub clock: Option<ClockEstimate>,
     /// Answered probes and their replies, by direction.
-    #[serde(rename = "ways")]
     pub directions: Vec<DirectionStats>,
 }
 

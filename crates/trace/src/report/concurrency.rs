@@ -14,7 +14,6 @@ pub struct FlowCorrelation {
     /// Numbers of the flows, from 1.
     pub flows: [usize; 2],
     /// `a2b` or `b2a` of each flow.
-    #[serde(rename = "ways")]
     pub directions: [&'static str; 2],
     /// Pearson's r of the goodputs over `bins` bins of `bin_s` seconds: near -1 if the flows share
     /// a bottleneck's rate, near 1 if the same cause limits both.

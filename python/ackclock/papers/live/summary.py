@@ -194,7 +194,7 @@ def held_up_ms(found: TestResult, direction: str) -> float:
     """The excess of the longest gap between two datagrams over the requested gap, at the sender's
     process.
     """
-    figures = next(each for each in found["ways"] if each["direction"] == direction)
+    figures = next(each for each in found["directions"] if each["direction"] == direction)
     gaps = figures["sent_gap_us"]
     return max(0.0, ((gaps["max"] or 0.0) - figures["asked_gap_us"]) / 1e3) if gaps else 0.0
 
