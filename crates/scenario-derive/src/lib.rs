@@ -201,9 +201,13 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
             attributes.push(quote!(#name => Some(::ackclock_scenario::keys::Attribute::Value(#kind.into()))));
             continue;
         }
-        let (bounds, notes, default) = (key.bounds()?, key.description(setting(&of_table, "absent")), key.default());
+        let (bounds, notes) = (key.bounds()?, key.description(setting(&of_table, "absent")));
         keys.push(quote!(keys.push(::ackclock_scenario::keys::Key::of::<#kind_type>(#name, #bounds, #notes))));
         let text = &key.text;
+        let make_default = optional(setting(&key.settings, "default").map(|value| {
+            let value = value_of(value);
+            quote!(|| #value)
+        }));
         controls.push(quote!(controls.push(::ackclock_scenario::controls::Control::of::<#kind_type>(#name, #text, &#bounds))));
         if setting(&key.settings, "default").is_none() {
             let needed = optional(setting(&key.settings, "needed"));
@@ -213,13 +217,8 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
                 }
             });
         }
-        reads.push(quote!(#field: ::ackclock_scenario::keys::value(entries, #name, &#bounds, || #default)?));
-        writes.push(quote! {
-            if given.is_none_or(|given| given.get(#name).is_some()) {
-                let value = ::ackclock_scenario::keys::KeyValue::write(&self.#field, given.and_then(|given| given.get(#name)));
-                written.push((#name.to_owned(), value));
-            }
-        });
+        reads.push(quote!(#field: ::ackclock_scenario::keys::value(entries, #name, &#bounds, #make_default)?));
+        writes.push(quote!(::ackclock_scenario::keys::write(&mut written, #name, &self.#field, given)));
         attributes.push(quote!(#name => Some(::ackclock_scenario::keys::KeyValue::attribute(&self.#field))));
     }
     let [prepare, prepare_given] = prepared(&of_table);

@@ -287,19 +287,21 @@ pub fn require(entries: &[(String, Value)], name: &str, names: &[&str], needed: 
     Err(missing.with_code(Code::MissingKey))
 }
 
-/// The value of a key, or that of an absent one.
-pub fn value<T: KeyValue>(
-    entries: &[(String, Value)],
-    name: &str,
-    bounds: &Bounds,
-    default: impl FnOnce() -> Option<Value>,
-) -> Read<T> {
+/// The value of a key, or that of an absent one. A function for each type, not for each key.
+pub fn value<T: KeyValue>(entries: &[(String, Value)], name: &str, bounds: &Bounds, default: Option<fn() -> Value>) -> Read<T> {
     if let Some((_, value)) = entries.iter().find(|(key, _)| key == name) {
         return T::read(value, bounds).map_err(|invalid| invalid.at(name));
     }
-    match default() {
-        Some(default) => T::read(&default, bounds),
+    match default {
+        Some(default) => T::read(&default(), bounds),
         None => T::absent().ok_or_else(|| Invalid::new(format!("no \"{name}\""), "a value").with_code(Code::MissingKey)),
+    }
+}
+
+/// Adds a key to a written table; see [`KeyValue::write`].
+pub fn write<T: KeyValue>(written: &mut Vec<(String, Value)>, name: &str, value: &T, given: Option<&Value>) {
+    if given.is_none_or(|given| given.get(name).is_some()) {
+        written.push((name.to_owned(), value.write(given.and_then(|given| given.get(name)))));
     }
 }
 
