@@ -45,6 +45,10 @@ class InvalidValue(ValueError):
         return invalid
 
 
+class FormerName(DeprecationWarning):
+    """A key of a file that has another name now: the command line prints it as a remark."""
+
+
 class AckclockError(Exception):
     """The base of all errors of this package. `str()` is the message; `document()` has its fields.
 

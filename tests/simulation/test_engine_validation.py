@@ -161,8 +161,8 @@ TCP = {
     "tail_loss_probe": FLAGS,
     "syn_linear_timeouts": st.integers(0, 4),
     "tso_win_divisor": COUNTS,
-    "tso": st.one_of(st.just(False), table({"segments": COUNTS, "time": TIMES, "most": SIZES})),
-    "tsq": st.one_of(FLAGS, table({"segments": COUNTS, "time": TIMES, "most": SIZES})),
+    "tso": st.one_of(st.just(False), table({"segments": COUNTS, "time": TIMES, "max": SIZES})),
+    "tsq": st.one_of(FLAGS, table({"segments": COUNTS, "time": TIMES, "max": SIZES})),
     "delayed_ack": st.one_of(
         FLAGS, table({"segments": COUNTS, "timer": TIMES}, per_rtt=st.sampled_from([0.1, 4]), push=FLAGS)
     ),

@@ -3,6 +3,7 @@
 use ackclock_core::Problem;
 use ackclock_core::units::Span;
 use ackclock_scenario::flow::Flow;
+use ackclock_scenario::former_names;
 use ackclock_scenario::invalid::{Code, Invalid, Read, Step};
 use ackclock_scenario::keys::{Attribute, Checked, Key, KeyDefault};
 use ackclock_scenario::registry;
@@ -15,6 +16,7 @@ use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::any::Any;
+use std::ffi::CString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
@@ -96,14 +98,25 @@ fn attribute_to_python<'py>(py: Python<'py>, attribute: Attribute, given: Option
 type TableArguments<'py> = (&'static str, Bound<'py, PyAny>);
 
 /// Reads a table, such as `CoDel`, or one of several kinds, such as `Queue`. Raises InvalidValue of
-/// ackclock.errors.
+/// ackclock.errors, and warns by its FormerName of a key that has another name now.
 #[pyfunction]
 pub fn read_table(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<CheckedTable> {
     let given = from_python(value)?;
-    match registry::read(name, &given).ok_or_else(|| unknown(name))? {
+    let read = registry::read(name, &given).ok_or_else(|| unknown(name))?;
+    warn_of_former_names(py)?;
+    match read {
         Ok(table) => Ok(CheckedTable { table, given }),
         Err(invalid) => Err(invalid_value(py, invalid)?),
     }
+}
+
+/// Warns of each key that was read with its former name.
+fn warn_of_former_names(py: Python<'_>) -> PyResult<()> {
+    for (former, present) in former_names::take() {
+        let kind = py.import("ackclock.errors")?.getattr("FormerName")?;
+        PyErr::warn(py, &kind, &CString::new(format!("the key `{former}` is now `{present}`"))?, 2)?;
+    }
+    Ok(())
 }
 
 /// TCP of an end, `server` or `client`, or of both, by these tables: `TcpKeys`, `TcpEnds` or `Flow`,

@@ -12,7 +12,8 @@
 //! Of a field: the doc comment is the text. `#[key(..)]` has `example`, `default`, `unit`, `absent`
 //! (what an absent key means, in words or as a number), and the bounds `min`, `max`, `above`, `below`
 //! with `allowed`, the words of the error message, or `beyond` those above `max`, and `needed`, those
-//! for a missing key. A field with `kind` stands for the key `kind`. A field with `flatten` is a table
+//! for a missing key; `former` is the name that the key had before, which is still read. A field with
+//! `kind` stands for the key `kind`. A field with `flatten` is a table
 //! whose keys stand in this one; with `first` they are read before the others.
 //!
 //! Of an enum: each variant holds a table with a kind; `#[keys(default = "droptail")]` is the kind
@@ -47,7 +48,7 @@ fn text_of(attributes: &[Attribute]) -> String {
 
 /// The settings `name = value` of the attributes of a name.
 fn settings(attributes: &[Attribute], of: &str, known: &[&str]) -> Result<Vec<(String, Expr)>> {
-    let mut found = Vec::new();
+    let mut pairs = Vec::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(of)) {
         attribute.parse_nested_meta(|meta| {
             let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
@@ -55,11 +56,11 @@ fn settings(attributes: &[Attribute], of: &str, known: &[&str]) -> Result<Vec<(S
                 return Err(meta.error(format!("unknown setting; known: {}", known.join(", "))));
             }
             let value = if meta.input.peek(syn::Token![=]) { meta.value()?.parse()? } else { syn::parse_quote!(true) };
-            found.push((name, value));
+            pairs.push((name, value));
             Ok(())
         })?;
     }
-    Ok(found)
+    Ok(pairs)
 }
 
 fn setting<'a>(settings: &'a [(String, Expr)], name: &str) -> Option<&'a Expr> {
@@ -78,9 +79,9 @@ struct KeyField<'a> {
     settings: Vec<(String, Expr)>,
 }
 
-const KEY_SETTINGS: [&str; 14] = [
+const KEY_SETTINGS: [&str; 15] = [
     "example", "default", "unit", "absent", "min", "max", "above", "below", "allowed", "beyond", "kind", "flatten", "first",
-    "needed",
+    "needed", "former",
 ];
 
 impl<'a> KeyField<'a> {
@@ -222,6 +223,7 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
         attributes.push(quote!(#name => Some(::ackclock_scenario::keys::KeyValue::attribute(&self.#field))));
     }
     let [prepare, prepare_given] = prepared(&of_table);
+    let [rename, rename_given] = renamed(&all);
     let check = setting(&of_table, "check").map(|path| quote!(#path(&read)?;));
     let plan = setting(&of_table, "plan").map_or_else(|| quote!(::serde_json::Value::Null), |path| quote!(#path(self)));
     let schema = match setting(&of_table, "shorthand") {
@@ -261,6 +263,7 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
                 value: &::ackclock_scenario::value::Value,
                 _: &::ackclock_scenario::keys::Bounds,
             ) -> ::ackclock_scenario::invalid::Read<Self> {
+                #rename
                 #prepare
                 let names = <Self as ::ackclock_scenario::keys::KeySet>::names();
                 let entries = ::ackclock_scenario::keys::entries(value, &names)?;
@@ -271,6 +274,7 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
             }
 
             fn write(&self, given: Option<&::ackclock_scenario::value::Value>) -> ::ackclock_scenario::value::Value {
+                #rename_given
                 #prepare_given
                 ::ackclock_scenario::value::Value::Table(::ackclock_scenario::keys::KeySet::write_keys(self, given))
             }
@@ -392,6 +396,30 @@ fn prepared(settings: &[(String, Expr)]) -> [TokenStream; 2] {
     [
         quote!(let prepared = #path(value)?; let value = prepared.as_ref().unwrap_or(value);),
         quote!(let prepared = given.and_then(|given| #path(given).ok().flatten()); let given = prepared.as_ref().or(given);),
+    ]
+}
+
+/// The present names of keys in `value` and in `given` that have their former ones.
+fn renamed(keys: &[KeyField]) -> [TokenStream; 2] {
+    let pairs: Vec<TokenStream> = keys
+        .iter()
+        .filter_map(|key| {
+            let (former, name) = (setting(&key.settings, "former")?, &key.name);
+            Some(quote!((#former, #name)))
+        })
+        .collect();
+    if pairs.is_empty() {
+        return [TokenStream::new(), TokenStream::new()];
+    }
+    [
+        quote! {
+            let renamed = ::ackclock_scenario::former_names::renamed(value, &[#(#pairs),*])?;
+            let value = renamed.as_ref().unwrap_or(value);
+        },
+        quote! {
+            let renamed = given.and_then(|given| ::ackclock_scenario::former_names::present(given, &[#(#pairs),*]));
+            let given = renamed.as_ref().or(given);
+        },
     ]
 }
 

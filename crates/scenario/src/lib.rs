@@ -19,6 +19,7 @@ extern crate self as ackclock_scenario;
 
 pub mod controls;
 pub mod flow;
+pub mod former_names;
 pub mod invalid;
 pub mod keys;
 pub mod link;

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ackclock.cli.progress import status_line  # not later: `serve` drops the privilege to read the package
 
@@ -46,6 +46,7 @@ def run(arguments: Sequence[str]) -> int:
     from ackclock.errors import AckclockError, Internal, Interrupted, not_writable
 
     json = _wants_json(arguments)
+    _print_former_names()
     try:
         with polars_guarded():
             status = _command()(list(arguments) or ["--help"], prog_name="ackclock", standalone_mode=False)
@@ -82,6 +83,24 @@ def run(arguments: Sequence[str]) -> int:
     if status == INTERRUPTED:
         return _complain(Interrupted.problem("interrupted", _kept()), json=json)
     return status if isinstance(status, int) else 0
+
+
+def _print_former_names() -> None:
+    """Print each key that has another name now, once, in a line of its own."""
+    import warnings
+
+    from ackclock.errors import FormerName
+
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, FormerName):
+            status_line(f"warning: {message}")
+        else:
+            usual(message, category, *place, **more)
+
+    warnings.showwarning = show
+    warnings.filterwarnings("once", category=FormerName)
 
 
 @cache

@@ -151,7 +151,7 @@ class Probe(_Kind):
     gap: Time | None = None
     timeout: Time | None = None
     reply: Size | None = None
-    reply_most: Size | None = None
+    max_reply: Size | None = None
 
 
 Workload = Bulk | Transfer | ConstantRate | OnOff | Web | Probe

@@ -167,7 +167,7 @@ _SYSCTLS: dict[str, Callable[[Tcp, str], Tcp]] = {
     "tcp_abort_on_overflow": _only(0),
     "tcp_shrink_window": _only(0),
     "tcp_min_tso_segs": lambda tcp, value: replace(
-        tcp, tso={"segments": _number(value), "time": "1 ms", "most": "64 KiB"}
+        tcp, tso={"segments": _number(value), "time": "1 ms", "max": "64 KiB"}
     ),
     "tcp_tso_win_divisor": lambda tcp, value: replace(tcp, tso_win_divisor=max(1, _number(value))),
     "tcp_pacing_ss_ratio": _only(200),

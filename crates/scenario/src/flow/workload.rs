@@ -127,7 +127,7 @@ pub struct OnOff {
 
 /// Path characterisation (pathchar): probes of IP sizes `first`, `first + step`, .. `last`, each
 /// once in a round, one at a time. The end of the flow's path answers with `reply` bytes (ICMP: 56),
-/// or with more of the probe quoted, up to `reply_most` bytes (RFC 1812 and Linux: 576). A flow
+/// or with more of the probe quoted, up to `max_reply` bytes (RFC 1812 and Linux: 576). A flow
 /// `over` the first hops is a TTL-limited probe. The next probe follows `gap` after an answer or
 /// after `timeout` without one. pchar's values: 32 rounds, 250 ms, 3 s.
 #[derive(Clone, Debug, PartialEq, Keys)]
@@ -159,8 +159,8 @@ pub struct Probe {
     #[key(default = "56 B")]
     pub reply: DatagramSize,
     /// Maximum size of an answer that quotes the probe (RFC 1812: 576 B).
-    #[key(default = "56 B", example = "576 B")]
-    pub reply_most: DatagramSize,
+    #[key(default = "56 B", example = "576 B", former = "reply_most")]
+    pub max_reply: DatagramSize,
 }
 
 /// Traffic of real hosts: the flow of `ackclock emulate`. A simulation refuses it.
@@ -310,7 +310,7 @@ impl Probe {
             gap_ps: self.gap.0.0,
             timeout_ps: self.timeout.0.0,
             reply: self.reply.0,
-            max_reply: self.reply_most.0,
+            max_reply: self.max_reply.0,
         })
     }
 }

@@ -306,8 +306,8 @@ pub struct Wimax {
     #[key(default = true)]
     pub piggyback: bool,
     /// Minimum size of a grant; later packets may use the rest.
-    #[key(example = "100 B", absent = "0 B")]
-    pub least_grant: Option<Bytes>,
+    #[key(example = "100 B", absent = "0 B", former = "least_grant")]
+    pub min_grant: Option<Bytes>,
     /// A grant may carry several packets.
     #[key(default = true)]
     pub bundling: bool,
@@ -396,7 +396,7 @@ impl Wimax {
         for station in self.stations() {
             station.check_signal()?;
         }
-        self.least_grant.map_or(Ok(()), |size| size.check_32_bits("least_grant"))?;
+        self.min_grant.map_or(Ok(()), |size| size.check_32_bits("min_grant"))?;
         let capacity = self.cell().nominal_bps();
         capacity.map(|_| ()).map_err(|found| Invalid::new(found, "a cell in which every direction has room for data"))
     }
@@ -465,7 +465,7 @@ impl Wimax {
             grant_frames: self.grant_frames.0.into(),
             patience_frames: frames(self.t16, frame),
             piggyback: self.piggyback,
-            min_grant_bytes: self.least_grant.map_or(0, Bytes::to_u32),
+            min_grant_bytes: self.min_grant.map_or(0, Bytes::to_u32),
             bundling: self.bundling,
             repair: [repair, repair],
             stations: self.stations().iter().map(|station| station.plan(MODULATION, frame)).collect(),

@@ -11,7 +11,7 @@ use ackclock_core::host::ProcessingJitter as ProcessingJitterConfig;
 use ackclock_core::tcp::TsoAutosize;
 use ackclock_core::units::Span;
 
-/// The data of `time` at the pacing rate, from `segments` to `most`: the size of a TSO burst
+/// The data of `time` at the pacing rate, from `segments` to `max`: the size of a TSO burst
 /// (`tso`), or the limit of the host's queue (`tsq`).
 #[derive(Clone, Debug, PartialEq, Keys)]
 pub struct Tso {
@@ -22,8 +22,8 @@ pub struct Tso {
     #[key(example = "1 ms")]
     pub time: Timer,
     /// Maximum size.
-    #[key(example = "64 KiB")]
-    pub most: Bytes,
+    #[key(example = "64 KiB", former = "most")]
+    pub max: Bytes,
 }
 
 /// Median and 99th percentile of the time from a packet's arrival at the host until TCP processes
@@ -41,7 +41,7 @@ pub struct ProcessingJitter {
 
 impl SwitchRule for Tso {
     type Table = Tso;
-    const ALLOWED: &'static str = "false, or { segments = 2, time = \"1 ms\", most = \"64 KiB\" }";
+    const ALLOWED: &'static str = "false, or { segments = 2, time = \"1 ms\", max = \"64 KiB\" }";
 }
 
 /// The key `tsq`, whose table is that of `tso`.
@@ -50,10 +50,10 @@ pub struct Tsq;
 
 impl SwitchRule for Tsq {
     type Table = Tso;
-    const ALLOWED: &'static str = "false, true, or { segments = 2, time = \"1 ms\", most = \"4 MiB\" }";
+    const ALLOWED: &'static str = "false, true, or { segments = 2, time = \"1 ms\", max = \"4 MiB\" }";
 
     fn of_true() -> Option<Switch<Tsq>> {
-        Some(Switch::On(Tso { segments: Count(2), time: Timer(Span::from_ms(1)), most: Bytes(4 << 20) }))
+        Some(Switch::On(Tso { segments: Count(2), time: Timer(Span::from_ms(1)), max: Bytes(4 << 20) }))
     }
 }
 
@@ -64,7 +64,7 @@ impl SwitchRule for ProcessingJitter {
 
 impl Tso {
     pub fn config(&self) -> TsoAutosize {
-        let max_bytes = u32::try_from(self.most.0).unwrap_or(u32::MAX);
+        let max_bytes = u32::try_from(self.max.0).unwrap_or(u32::MAX);
         TsoAutosize { min_segments: self.segments.0, time: self.time.0, max_bytes }
     }
 }

@@ -216,7 +216,7 @@ pub struct TcpKeys {
     #[key(example = true)]
     pub pacing: Option<bool>,
     /// Bursts of a paced sender; or false: single segments.
-    #[key(example = table!("segments" => 2, "time" => "1 ms", "most" => "64 KiB"))]
+    #[key(example = table!("segments" => 2, "time" => "1 ms", "max" => "64 KiB"))]
     pub tso: Option<Switch<Tso>>,
     /// A burst of 1/n of the window leaves without waiting for a larger one (`tcp_tso_win_divisor`).
     #[key(example = 3, unit = "divisor", absent = 3)]
