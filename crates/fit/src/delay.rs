@@ -151,9 +151,9 @@ pub fn floor_draws(sorted: &[f64], draws: usize, rng: &mut Rng) -> Vec<f64> {
     let spacing = (sorted[count - 1] - first) / (count - 1).max(1) as f64;
     (0..draws)
         .map(|_| {
-            let own = rng.exponential(1.0);
+            let first_gap = rng.exponential(1.0);
             let others: f64 = (1..count).map(|_| rng.exponential(1.0)).sum();
-            first - spacing * own * (count - 1) as f64 / others
+            first - spacing * first_gap * (count - 1) as f64 / others
         })
         .collect()
 }
@@ -222,12 +222,12 @@ mod tests {
         let mut rng = rng();
         let mut covered = 0;
         for _ in 0..200 {
-            let mut one = |base: f64| {
+            let mut with_base = |base: f64| {
                 let min = base + LIMITS.host_delay_ns * rng.uniform();
                 let isolated = IsolatedDelays { delays: vec![(1500, min)], min: Some(min), common_len: 1500 };
                 estimate(&isolated, KnownLink { jitter: &[0.0; 100], ..KnownLink::default() }, 200, &mut rng)
             };
-            let fit = of_both(&one(20e6), &one(30e6));
+            let fit = of_both(&with_base(20e6), &with_base(30e6));
             covered += usize::from(fit.lo.unwrap() <= 25e6 && 25e6 <= fit.hi.unwrap());
             let [lo, hi] = crate::estimate::central_95(&fit.draws).unwrap();
             assert!(hi - lo > 0.5 * LIMITS.host_delay_ns, "{lo} {hi}");

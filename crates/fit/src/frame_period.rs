@@ -69,7 +69,7 @@ pub fn estimate(runs: &[DirectionFacts]) -> Option<FramePeriod> {
         }
     }
     let packets = windows.iter().map(|window| window.0.len()).sum();
-    let of = |period: f64| FramePeriod {
+    let at_period = |period: f64| FramePeriod {
         ns: period,
         lo: period - period * period / LIMITS.period_window_ns as f64,
         hi: period + period * period / LIMITS.period_window_ns as f64,
@@ -77,13 +77,14 @@ pub fn estimate(runs: &[DirectionFacts]) -> Option<FramePeriod> {
         departures: Concentration::of(windows.iter().map(|window| window.0.as_slice()), period).length(),
         packets,
     };
-    let all: Vec<FramePeriod> = LIMITS.periods_ms.iter().map(|ms| of(ms * 1e6)).collect();
-    let is_found =
-        |one: &&FramePeriod| one.arrivals >= LIMITS.min_concentration && one.arrivals - one.departures >= LIMITS.min_phase_gain;
+    let all: Vec<FramePeriod> = LIMITS.periods_ms.iter().map(|ms| at_period(ms * 1e6)).collect();
+    let is_found = |period: &&FramePeriod| {
+        period.arrivals >= LIMITS.min_concentration && period.arrivals - period.departures >= LIMITS.min_phase_gain
+    };
     let base = *all.iter().filter(is_found).max_by(|a, b| a.arrivals.total_cmp(&b.arrivals))?;
     // The phases of a period are those of its parts as well. Departures that arrivals of the other
     // direction clock have the period of the link, too.
-    all.into_iter().rfind(|one| (one.ns / base.ns).fract() == 0.0 && one.arrivals >= LIMITS.min_harmonic * base.arrivals)
+    all.into_iter().rfind(|period| (period.ns / base.ns).fract() == 0.0 && period.arrivals >= LIMITS.min_harmonic * base.arrivals)
 }
 
 #[cfg(test)]

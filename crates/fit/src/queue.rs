@@ -228,12 +228,12 @@ impl<'a> LimitSearch<'a> {
     }
 
     fn log_likelihood(&self, limit: f64, blur: f64) -> f64 {
-        let of = |count: &LevelCount| {
+        let of_level = |count: &LevelCount| {
             let full = 0.5 * libm::erfc((limit - count.bytes) / (blur * std::f64::consts::SQRT_2));
             let lost = (self.background + (1.0 - self.background) * full).clamp(1e-9, 1.0 - 1e-9);
             count.lost * lost.ln() + count.arrived * (1.0 - lost).ln()
         };
-        self.counts.iter().map(of).sum()
+        self.counts.iter().map(of_level).sum()
     }
 
     /// The scales of the blur that are tried, for packets of this length.

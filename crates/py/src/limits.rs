@@ -38,7 +38,7 @@ pub fn limit_facts<'py>(
     let facts = if connections {
         limit::facts::of_connections(&run, &plan)
     } else {
-        limit::facts::of_run(&run, &plan).into_iter().map(|of| (of.flow.clone(), of)).collect()
+        limit::facts::of_run(&run, &plan).into_iter().map(|flow| (flow.flow.clone(), flow)).collect()
     };
     let by_name = PyDict::new(summary.py());
     for (name, of) in facts {
@@ -79,7 +79,7 @@ impl LimitFacts {
     /// The means of several flows or runs.
     #[staticmethod]
     fn mean(facts: Vec<PyRef<'_, LimitFacts>>) -> PyResult<LimitFacts> {
-        let facts: Vec<limit::LimitFacts> = facts.iter().map(|of| of.0.clone()).collect();
+        let facts: Vec<limit::LimitFacts> = facts.iter().map(|facts| facts.0.clone()).collect();
         limit::LimitFacts::mean(&facts).map(LimitFacts).ok_or_else(|| PyValueError::new_err("a mean of nothing"))
     }
 

@@ -107,8 +107,8 @@ impl HostFlows {
 
     /// Active flows of the busier of the two hosts, which divides the quantum.
     fn max(&self, hosts: Hosts) -> u32 {
-        let of = |flows: &BTreeMap<u64, u32>, host| flows.get(&host).copied().unwrap_or(0);
-        of(&self.from, hosts.from).max(of(&self.to, hosts.to)).max(1)
+        let active = |flows: &BTreeMap<u64, u32>, host| flows.get(&host).copied().unwrap_or(0);
+        active(&self.from, hosts.from).max(active(&self.to, hosts.to)).max(1)
     }
 }
 

@@ -158,9 +158,9 @@ impl DualPi2 {
     /// A.2).
     fn signal_l4s(&mut self, now: Time, since: Time, packet: &mut Packet, out: &mut Output<'_>) -> bool {
         if self.config.coupling * self.base < 1.0 || !self.has_backlog() {
-            let own = if now - since >= self.config.step { 1.0 } else { 0.0 };
+            let native = if now - since >= self.config.step { 1.0 } else { 0.0 };
             let coupled = if self.has_backlog() { self.coupled_probability() } else { 0.0 };
-            if self.l4s_count.chooses(coupled.max(own)) {
+            if self.l4s_count.chooses(coupled.max(native)) {
                 let _ = out.mark(packet);
             }
             return true;

@@ -143,8 +143,9 @@ impl FlowDiagnosis<'_> {
 
 /// The kinds of limit of a flow's directions.
 pub fn limits_of(transfers: &[Transfer<'_>]) -> DirectionLimits {
-    let of = |end: SendingEnd| transfers.iter().find(|transfer| transfer.sender == end).and_then(limit).map(LimitKind::name);
-    DirectionLimits { a2b: of(SendingEnd::Client), b2a: of(SendingEnd::Server) }
+    let limit_of =
+        |end: SendingEnd| transfers.iter().find(|transfer| transfer.sender == end).and_then(limit).map(LimitKind::name);
+    DirectionLimits { a2b: limit_of(SendingEnd::Client), b2a: limit_of(SendingEnd::Server) }
 }
 
 /// All claims about a connection, by decreasing share of time.

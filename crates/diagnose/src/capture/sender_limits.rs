@@ -163,7 +163,7 @@ pub fn bottleneck(transfer: &Transfer<'_>) -> Option<Claim> {
     let rtt_queue = queue_ms(transfer);
     let stood = format!("the RTT was up to {} above its minimum of {} (p95)", milliseconds(rtt_queue), milliseconds(rtt));
     let [data_ms, ack_ms] = transfer.delays_ms().map(|delay| acks::excess(delay, |delay| delay.p95));
-    let of = match known_bps {
+    let rate_words = match known_bps {
         Some(bps) => format!(" (about {})", rate(bps)),
         None if data_ms.is_some() => String::new(),
         None => " of the data or of the ACKs".into(),
@@ -185,7 +185,7 @@ pub fn bottleneck(transfer: &Transfer<'_>) -> Option<Claim> {
             waiting(ack_ms.unwrap_or(0.0))
         ),
     };
-    let claim = claimed(LimitKind::Bottleneck, &of, 0.0);
+    let claim = claimed(LimitKind::Bottleneck, &rate_words, 0.0);
     let evidence = format!("{claim}: a queue{through} stands {} of the time; {stood}, {place}.", whole_percent(share));
     let is_full = known_bps.is_some_and(|bps| transfer.throughput_bps() > NEARLY * bps);
     if queue > (DEEP * rtt).max(SHORT_QUEUE_MS) {

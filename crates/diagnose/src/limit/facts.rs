@@ -106,47 +106,47 @@ impl LimitFacts {
     pub fn mean(facts: &[LimitFacts]) -> Option<LimitFacts> {
         let first = facts.first()?;
         let mean = |figure: fn(&LimitFacts) -> f64| facts.iter().map(figure).sum::<f64>() / facts.len() as f64;
-        let limited: f64 = facts.iter().map(|of| of.share(LimitKind::ReceiveWindow)).sum();
+        let limited: f64 = facts.iter().map(|flow| flow.share(LimitKind::ReceiveWindow)).sum();
         let window = |figure: fn(&LimitFacts) -> f64| {
             if limited > 0.0 {
-                facts.iter().map(|of| figure(of) * of.share(LimitKind::ReceiveWindow)).sum::<f64>() / limited
+                facts.iter().map(|flow| figure(flow) * flow.share(LimitKind::ReceiveWindow)).sum::<f64>() / limited
             } else {
                 mean(figure)
             }
         };
         let name = |figure: fn(&LimitFacts) -> &String| mode(facts.iter().map(figure)).cloned().unwrap_or_default();
         let flag = |figure: fn(&LimitFacts) -> bool| mode(facts.iter().map(figure)).unwrap_or_default();
-        let share = |kind: &String| facts.iter().map(|of| of.shares.get(kind).copied().unwrap_or(0.0)).sum::<f64>();
+        let share = |kind: &String| facts.iter().map(|flow| flow.shares.get(kind).copied().unwrap_or(0.0)).sum::<f64>();
         Some(LimitFacts {
             shares: first.shares.keys().map(|kind| (kind.clone(), share(kind) / facts.len() as f64)).collect(),
-            direction: name(|of| &of.direction),
-            saturated: mean(|of| of.saturated),
-            goodput_bps: mean(|of| of.goodput_bps),
-            rtt_ms: mean(|of| of.rtt_ms),
-            ack_wait_ms: mean(|of| of.ack_wait_ms),
-            ack_part: mean(|of| of.ack_part),
-            queue_ms: mean(|of| of.queue_ms),
-            window_bytes: window(|of| of.window_bytes),
-            window_rtt_ms: window(|of| of.window_rtt_ms),
-            buffer_bytes: mean(|of| of.buffer_bytes),
-            send_buffer_bytes: mean(|of| of.send_buffer_bytes),
-            cuts: mean(|of| of.cuts),
-            mark_cuts: mean(|of| of.mark_cuts),
-            timeouts: mean(|of| of.timeouts),
-            overflow_drops: mean(|of| of.overflow_drops),
-            channel_drops: mean(|of| of.channel_drops),
-            loss_drops: mean(|of| of.loss_drops),
-            bottleneck: name(|of| &of.bottleneck),
-            ack_hop: name(|of| &of.ack_hop),
-            loss_hop: name(|of| &of.loss_hop),
-            shares_loss_hop: flag(|of| of.shares_loss_hop),
-            data_beside_acks: flag(|of| of.data_beside_acks),
-            window_cap: name(|of| &of.window_cap),
-            proxy_bytes: mean(|of| of.proxy_bytes),
-            proxy_rtt_ms: mean(|of| of.proxy_rtt_ms),
-            pushed_by: name(|of| &of.pushed_by),
-            feeds: name(|of| &of.feeds),
-            flow: name(|of| &of.flow),
+            direction: name(|flow| &flow.direction),
+            saturated: mean(|flow| flow.saturated),
+            goodput_bps: mean(|flow| flow.goodput_bps),
+            rtt_ms: mean(|flow| flow.rtt_ms),
+            ack_wait_ms: mean(|flow| flow.ack_wait_ms),
+            ack_part: mean(|flow| flow.ack_part),
+            queue_ms: mean(|flow| flow.queue_ms),
+            window_bytes: window(|flow| flow.window_bytes),
+            window_rtt_ms: window(|flow| flow.window_rtt_ms),
+            buffer_bytes: mean(|flow| flow.buffer_bytes),
+            send_buffer_bytes: mean(|flow| flow.send_buffer_bytes),
+            cuts: mean(|flow| flow.cuts),
+            mark_cuts: mean(|flow| flow.mark_cuts),
+            timeouts: mean(|flow| flow.timeouts),
+            overflow_drops: mean(|flow| flow.overflow_drops),
+            channel_drops: mean(|flow| flow.channel_drops),
+            loss_drops: mean(|flow| flow.loss_drops),
+            bottleneck: name(|flow| &flow.bottleneck),
+            ack_hop: name(|flow| &flow.ack_hop),
+            loss_hop: name(|flow| &flow.loss_hop),
+            shares_loss_hop: flag(|flow| flow.shares_loss_hop),
+            data_beside_acks: flag(|flow| flow.data_beside_acks),
+            window_cap: name(|flow| &flow.window_cap),
+            proxy_bytes: mean(|flow| flow.proxy_bytes),
+            proxy_rtt_ms: mean(|flow| flow.proxy_rtt_ms),
+            pushed_by: name(|flow| &flow.pushed_by),
+            feeds: name(|flow| &flow.feeds),
+            flow: name(|flow| &flow.flow),
         })
     }
 
@@ -190,7 +190,7 @@ pub fn of_run(run: &RunFigures, plan: &PlanFigures) -> Vec<LimitFacts> {
     }
     let unchanged = facts.clone();
     for number in 0..facts.len() {
-        let Some(before) = facts.iter().position(|of| !of.flow.is_empty() && of.flow == facts[number].pushed_by) else {
+        let Some(before) = facts.iter().position(|part| !part.flow.is_empty() && part.flow == facts[number].pushed_by) else {
             continue;
         };
         if facts[before].kind() != LimitKind::ReceiveWindow || facts[before].window_cap != "proxy" {
@@ -216,7 +216,7 @@ pub fn of_run(run: &RunFigures, plan: &PlanFigures) -> Vec<LimitFacts> {
 /// name.
 pub fn of_connections(run: &RunFigures, plan: &PlanFigures) -> Vec<(String, LimitFacts)> {
     let facts = of_run(run, plan);
-    let by_name = |name: &str| facts.iter().find(|of| of.flow == name);
+    let by_name = |name: &str| facts.iter().find(|part| part.flow == name);
     let last = run.flows.iter().filter(|flow| flow.feeds.is_none()).filter_map(|flow| by_name(&flow.flow));
     last.map(|part| {
         let mut limiting = part;
@@ -234,17 +234,17 @@ pub fn of_connections(run: &RunFigures, plan: &PlanFigures) -> Vec<(String, Limi
 
 /// The buffers in bytes of the proxies that a flow's data filled, by the flow in front.
 fn backlogged(run: &RunFigures, plan: &PlanFigures) -> BTreeMap<String, f64> {
-    let mut found = BTreeMap::new();
+    let mut buffers = BTreeMap::new();
     for (proxy, planned) in run.proxies.iter().zip(&plan.proxies) {
         let parts = [&proxy.near, &proxy.far];
         let is_before =
             |flow: &&FlowFigures| parts.contains(&&flow.flow) && flow.feeds.as_ref().is_some_and(|to| parts.contains(&to));
         let Some(before) = run.flows.iter().find(is_before) else { continue };
         if proxy.held_bytes_max.get(&before.direction).is_some_and(|&held| held >= planned.buffer) {
-            found.insert(before.flow.clone(), planned.buffer);
+            buffers.insert(before.flow.clone(), planned.buffer);
         }
     }
-    found
+    buffers
 }
 
 fn of_flow(flow: &FlowFigures, planned: &PlannedFlow, run: &RunFigures, plan: &PlanFigures) -> Option<LimitFacts> {

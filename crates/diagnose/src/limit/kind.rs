@@ -130,16 +130,16 @@ impl LimitKind {
 /// is the limit if goodput without that wait would be a fifth higher.
 pub fn largest(shares: &BTreeMap<String, f64>, after_loss: bool) -> LimitKind {
     let share = |kind: LimitKind| shares.get(kind.name()).copied().unwrap_or(0.0);
-    let of = |kinds: &mut dyn Iterator<Item = LimitKind>| {
+    let first_largest = |kinds: &mut dyn Iterator<Item = LimitKind>| {
         kinds.fold(LimitKind::Bottleneck, |best, kind| if share(kind) > share(best) { kind } else { best })
     };
     if !after_loss {
-        let kind = of(&mut KINDS.into_iter());
+        let kind = first_largest(&mut KINDS.into_iter());
         let grows_slowly = kind == LimitKind::Cwnd && 1.0 - share(LimitKind::AckPath) <= 1.0 / RAISES;
         return if grows_slowly { LimitKind::AckPath } else { kind };
     }
     let reduced = share(LimitKind::Cwnd) + share(LimitKind::Recovery);
-    let kind = of(&mut KINDS.into_iter().filter(|kind| !matches!(kind, LimitKind::Cwnd | LimitKind::Recovery)));
+    let kind = first_largest(&mut KINDS.into_iter().filter(|kind| !matches!(kind, LimitKind::Cwnd | LimitKind::Recovery)));
     if share(kind) >= reduced {
         kind
     } else if share(LimitKind::Cwnd) >= share(LimitKind::Recovery) {

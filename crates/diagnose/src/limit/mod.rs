@@ -35,11 +35,11 @@ pub struct FlowExplanation {
 pub fn explain(run: &RunFigures, plan: &PlanFigures) -> Vec<FlowExplanation> {
     let facts = facts::of_run(run, plan);
     let explained = |flow: &figures::FlowFigures| {
-        let of = facts.iter().find(|facts| facts.flow == flow.flow);
-        let limit = of.map(LimitFacts::decide);
+        let facts = facts.iter().find(|facts| facts.flow == flow.flow);
+        let limit = facts.map(LimitFacts::decide);
         FlowExplanation {
             flow: flow.flow.clone(),
-            limits: of.map(|of| of.shares.clone()),
+            limits: facts.map(|facts| facts.shares.clone()),
             why: limit.as_ref().map(|limit| format!("{}.", sentence(&limit.why))),
             limit,
         }

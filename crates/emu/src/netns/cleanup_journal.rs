@@ -338,8 +338,8 @@ mod tests {
         for path in [&dead, &alive] {
             fs::write(path, "").unwrap();
         }
-        let own = std::process::id();
-        write(&directory, own, &format!("here {}\nname alive 1\n", start_time(own).unwrap()));
+        let process = std::process::id();
+        write(&directory, process, &format!("here {}\nname alive 1\n", start_time(process).unwrap()));
         // A reused PID, and a journal of another identity.
         write(&directory, 1, "here 1000000007\nforwarding\nname dead 1\n");
         write(&directory, 2, "elsewhere 1000000007\nname alive 1\n");
@@ -348,21 +348,21 @@ mod tests {
         assert_eq!(fs::read_to_string(&machine.forwarding).unwrap(), "0");
         let mut remaining = directory.processes();
         remaining.sort_unstable();
-        assert_eq!(remaining, [2, own]);
+        assert_eq!(remaining, [2, process]);
         fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn forwarding_stays_when_another_emulation_needs_it() {
         let (folder, machine, directory) = machine("forwarding");
-        let own = std::process::id();
+        let process = std::process::id();
         let here = machine_identity();
-        write(&directory, own, &format!("{here} {}\nforwarding\n", start_time(own).unwrap()));
+        write(&directory, process, &format!("{here} {}\nforwarding\n", start_time(process).unwrap()));
         write(&directory, 1, &format!("{here} 1000000007\nforwarding\n"));
         undo_ended(&machine, &directory, &here);
         assert_eq!(fs::read_to_string(&machine.forwarding).unwrap(), "1");
-        assert_eq!(directory.processes(), [own]);
-        undo_process(&machine, own, &here);
+        assert_eq!(directory.processes(), [process]);
+        undo_process(&machine, process, &here);
         assert_eq!(fs::read_to_string(&machine.forwarding).unwrap(), "0");
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -99,9 +99,9 @@ impl JournalDir {
         let file = openat(&self.directory, name(process).as_path(), flags, Mode::empty()).ok()?;
         let stat = fstat(&file).ok()?;
         let regular = SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFREG;
-        let own = stat.st_uid == geteuid().as_raw() && stat.st_nlink == 1;
+        let is_own = stat.st_uid == geteuid().as_raw() && stat.st_nlink == 1;
         let writable = mode_of(&stat).intersects(Mode::S_IWGRP | Mode::S_IWOTH);
-        if !regular || !own || writable {
+        if !regular || !is_own || writable {
             return None;
         }
         let mut text = String::new();
@@ -137,8 +137,8 @@ fn refused(path: &Path, why: String) -> io::Error {
 
 /// Whether only this user can change the directory.
 pub fn is_own_directory(directory: &OwnedFd) -> bool {
-    let own = |stat: FileStat| stat.st_uid == geteuid().as_raw() && !mode_of(&stat).intersects(Mode::S_IWGRP | Mode::S_IWOTH);
-    fstat(directory).is_ok_and(own)
+    let is_own = |stat: FileStat| stat.st_uid == geteuid().as_raw() && !mode_of(&stat).intersects(Mode::S_IWGRP | Mode::S_IWOTH);
+    fstat(directory).is_ok_and(is_own)
 }
 
 /// Opens a name in a directory without following a symbolic link.

@@ -31,8 +31,8 @@ impl NameFiles {
         let server = std::iter::once("server".to_owned()).chain(config.names.iter().cloned()).collect();
         let mut hosts = vec![HostNames { addresses: addresses.server(), names: server }];
         hosts.extend((0..clients).map(|number| {
-            let own = (clients > 1).then(|| format!("client-{}", number + 1));
-            let names = (number == 0).then(|| "client".to_owned()).into_iter().chain(own).collect();
+            let numbered = (clients > 1).then(|| format!("client-{}", number + 1));
+            let names = (number == 0).then(|| "client".to_owned()).into_iter().chain(numbered).collect();
             HostNames { addresses: addresses.client(number), names }
         }));
         let machine = fs::read(HOSTS).unwrap_or_default();

@@ -51,8 +51,8 @@ mod tests {
 
     #[test]
     fn port_is_open_when_its_socket_is_unconnected_and_not_bound_to_loopback() {
-        let own = std::process::id() as i32;
-        let open = |port: u16| open_ports(own).unwrap().contains(&port);
+        let process = std::process::id() as i32;
+        let open = |port: u16| open_ports(process).unwrap().contains(&port);
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
         let udp = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
         let [port, udp_port] = [listener.local_addr().unwrap().port(), udp.local_addr().unwrap().port()];

@@ -219,12 +219,12 @@ impl ReleaseReplay {
         let entered = sent.sent + sent.input_lateness;
         let departure = client.path[direction].bottleneck_ps_per_byte.map(|ps_per_byte| {
             let serialisation = Span((ps_per_byte * f64::from(bytes)) as u64);
-            let of = if client.path[direction].per_client { &mut client.own } else { &mut self.shared };
+            let bottlenecks = if client.path[direction].per_client { &mut client.own } else { &mut self.shared };
             let unqueued = &mut client.unqueued[direction];
             *unqueued = (*unqueued).min(due - entered - serialisation);
             Departure {
                 due,
-                idle: of[direction].packet(due, serialisation),
+                idle: bottlenecks[direction].packet(due, serialisation),
                 // Without another packet before it, the departure is due an unqueued delay later.
                 arrival: entered + *unqueued,
             }

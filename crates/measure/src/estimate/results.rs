@@ -70,8 +70,9 @@ pub struct SessionAnalysis<'a> {
 
 impl<'a> SessionAnalysis<'a> {
     pub fn new(records: &'a [TestRecord], near: ClockState, far: ClockState) -> SessionAnalysis<'a> {
-        let of = |(i, r): (usize, &TestRecord)| TrainTimes::from_record(r).into_iter().map(move |c| (i, c)).collect::<Vec<_>>();
-        let trains: Vec<(usize, TrainTimes)> = records.iter().enumerate().flat_map(of).collect();
+        let numbered =
+            |(i, r): (usize, &TestRecord)| TrainTimes::from_record(r).into_iter().map(move |c| (i, c)).collect::<Vec<_>>();
+        let trains: Vec<(usize, TrainTimes)> = records.iter().enumerate().flat_map(numbered).collect();
         let all: Vec<TrainTimes> = trains.iter().map(|c| c.1.clone()).collect();
         let origin = records.iter().map(|r| r.began).min().unwrap_or(0);
         SessionAnalysis { records, trains, clocks: ClockModel::of(&all, [near, far]), origin }
@@ -96,7 +97,7 @@ impl<'a> SessionAnalysis<'a> {
     }
 
     fn test_result(&self, test: usize, record: &TestRecord) -> TestResult {
-        let own = self.trains.iter().filter(|c| c.0 == test);
+        let trains = self.trains.iter().filter(|c| c.0 == test);
         let since = |times: &[Option<Nanos>; 4]| {
             let began = times[0].unwrap_or(0);
             [times[1], times[2], times[3]].map(|t| t.map(|t| (t - began) as f64 * 1e-9))
@@ -106,7 +107,7 @@ impl<'a> SessionAnalysis<'a> {
             test,
             spec: record.spec.clone(),
             began_s: self.seconds(record.began),
-            directions: own.map(|c| direction_stats(&c.1, self.clocks.as_ref())).collect(),
+            directions: trains.map(|c| direction_stats(&c.1, self.clocks.as_ref())).collect(),
             near_flows: record.flows.clone(),
             far_flows: record.outcome.flows.clone(),
             transfers_s: record.times.iter().filter(|_| transfers).map(since).collect(),

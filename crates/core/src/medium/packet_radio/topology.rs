@@ -56,12 +56,12 @@ impl Topology {
 
     pub fn neighbors(&self) -> Vec<NeighborQueue> {
         let shared = (0..self.hops - 1).map(|link| (link, 0));
-        let own = (0..self.stations).map(|station| (self.hops - 1, station));
+        let last_hops = (0..self.stations).map(|station| (self.hops - 1, station));
         let pair = |(link, station): (u32, u32)| {
             let (near, far) = (self.radio(link, station), self.radio(link + 1, station));
             [NeighborQueue::new(near, far, link + 1), NeighborQueue::new(far, near, link)]
         };
-        let mut neighbors: Vec<NeighborQueue> = shared.chain(own).flat_map(pair).collect();
+        let mut neighbors: Vec<NeighborQueue> = shared.chain(last_hops).flat_map(pair).collect();
         for stream in (0..2 * self.stations as usize).map(Stream::from_index) {
             neighbors[self.entry(stream)].entries.push(stream);
         }

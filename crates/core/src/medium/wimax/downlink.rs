@@ -196,8 +196,8 @@ impl DownlinkScheduler {
         burst.slots += slots;
         self.free -= slots;
         if slots > 0 {
-            let of = cell.frame.down.slots() - cell.frame.header;
-            cell.add_busy_slots(Cell::down(station), slots, of);
+            let frame_slots = cell.frame.down.slots() - cell.frame.header;
+            cell.add_busy_slots(Cell::down(station), slots, frame_slots);
             if first.0 {
                 cell.add_sending(Direction::Down, slots);
             }

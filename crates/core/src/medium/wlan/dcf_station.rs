@@ -54,8 +54,8 @@ impl DcfStation {
         self.current = match number {
             0 => self.next_downlink(now, frames, out),
             _ => {
-                let own = Stream::new(number as u32 - 1, Direction::Up);
-                frames.has_frame(own, now, out).then_some(own)
+                let uplink = Stream::new(number as u32 - 1, Direction::Up);
+                frames.has_frame(uplink, now, out).then_some(uplink)
             }
         };
     }

@@ -71,9 +71,9 @@ pub struct LinuxAcks {
 impl LinuxAcks {
     pub fn new(config: &TcpConfig, start: u64) -> LinuxAcks {
         let rule = config.delayed_ack.unwrap_or(DelayedAck::new(2, Span::from_ms(40)));
-        let own = config.delayed_ack.is_some() && rule.push && rule.per_rtt.is_none() && config.ack_control.is_none();
+        let has_rule = config.delayed_ack.is_some() && rule.push && rule.per_rtt.is_none() && config.ack_control.is_none();
         LinuxAcks {
-            on: own && config.linux_rules.has(LinuxRule::DelayedAcks),
+            on: has_rule && config.linux_rules.has(LinuxRule::DelayedAcks),
             scheduled: false,
             now: false,
             timer: false,

@@ -98,7 +98,7 @@ impl Receiver {
     /// The options' space is for four blocks, or for three beside timestamps. Linux goes by what was
     /// negotiated (`tcp_established_options()`).
     fn max_blocks(&self) -> usize {
-        let own = self.config.max_sack_blocks();
-        if self.follows_linux && self.header_bytes == self.config.header { own.max(LINUX_BLOCKS) } else { own }
+        let configured = self.config.max_sack_blocks();
+        if self.follows_linux && self.header_bytes == self.config.header { configured.max(LINUX_BLOCKS) } else { configured }
     }
 }

@@ -30,14 +30,14 @@ pub fn parse(packet: &[u8]) -> Option<Headers> {
         _ => return None,
     };
     let more = packet.get(ip..)?;
-    let own = match protocol {
+    let transport = match protocol {
         TCP => usize::from(*more.get(12)? >> 4) * 4,
         UDP => 8,
         _ => return None,
     };
     let port = |at: usize| Some(u16::from_be_bytes([*more.get(at)?, *more.get(at + 1)?]));
     let (source, destination) = (SocketAddr::new(source, port(0)?), SocketAddr::new(destination, port(2)?));
-    Some(Headers { bytes: (ip + own).min(packet.len()), source, destination })
+    Some(Headers { bytes: (ip + transport).min(packet.len()), source, destination })
 }
 
 #[cfg(test)]
