@@ -80,14 +80,14 @@ def _summary(document: Report) -> list[Section]:
     ]
     rows = [
         [
-            Cell(row["name"], of),
+            Cell(row["name"], grouping),
             Cell(str(row["flows"])),
             Cell(size(row["bytes"])),
             Cell(str(row["retransmitted_segments"])),
             Cell(f"{row['time_lost_s']:.3f} s"),
         ]
-        for of in ("host", "port")
-        for row in top_rows(summary, of, "bytes")
+        for grouping in ("host", "port")
+        for row in top_rows(summary, grouping, "bytes")
     ]
     reading = "Time lost is that of loss recovery in both directions, and of SYNs without an answer."
     lines = [("Verdict", verdict_line(summary)), ("Connections", connections_line(summary))]

@@ -58,6 +58,6 @@ def worst_flows(summary: CaptureSummary) -> list[int]:
     return list(dict.fromkeys(row["flow"] for row in rows))
 
 
-def top_rows(summary: CaptureSummary, of: str, by: str) -> Sequence[TopRow]:
+def top_rows(summary: CaptureSummary, grouping: str, by: str) -> Sequence[TopRow]:
     """The hosts, ports or flows with most of a quantity, at most ten."""
-    return next((top["rows"] for top in summary["top"] if (top["of"], top["by"]) == (of, by)), ())
+    return next((top["rows"] for top in summary["top"] if (top["of"], top["by"]) == (grouping, by)), ())

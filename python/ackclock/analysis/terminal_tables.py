@@ -113,15 +113,15 @@ def _top(document: Report) -> Table:
         table.add_column(column)
     for column in ("flows", "bytes", "retrans-\nmitted", "time\nlost s"):
         table.add_column(column, justify="right", no_wrap=True)
-    for of in ("host", "port"):
-        for row in top_rows(document["summary"], of, "bytes"):
+    for grouping in ("host", "port"):
+        for row in top_rows(document["summary"], grouping, "bytes"):
             figures = (
                 str(row["flows"]),
                 size(row["bytes"]),
                 str(row["retransmitted_segments"]),
                 f"{row['time_lost_s']:.3f}",
             )
-            table.add_row(of, row["name"], *figures)
+            table.add_row(grouping, row["name"], *figures)
     return table
 
 

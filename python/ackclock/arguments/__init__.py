@@ -70,33 +70,33 @@ def struct(cls: type[A]) -> type[A]:
 
 def described(arguments: Any) -> dict[str, Argument]:
     """The arguments of a struct by field, with their names and kinds."""
-    found = {}
-    for one in fields(arguments):
-        it: Argument = one.metadata["argument"]
-        kind = it.kind or {"int": int, "bool": bool}.get(str(one.type).split()[0], str)
-        name = f"--{one.name.replace('_', '-')}" if it.name == "" else it.name
-        read = it.words.__getitem__ if it.words else it.read
-        found[one.name] = replace(it, name=name, kind=kind, read=read)
-    return found
+    by_field = {}
+    for entry in fields(arguments):
+        argument: Argument = entry.metadata["argument"]
+        kind = argument.kind or {"int": int, "bool": bool}.get(str(entry.type).split()[0], str)
+        name = f"--{entry.name.replace('_', '-')}" if argument.name == "" else argument.name
+        read = argument.words.__getitem__ if argument.words else argument.read
+        by_field[entry.name] = replace(argument, name=name, kind=kind, read=read)
+    return by_field
 
 
 def check(arguments: Any) -> None:
     """Raise InputError for a value that is not among the allowed ones."""
-    for name, one in described(type(arguments)).items():
+    for name, argument in described(type(arguments)).items():
         value = getattr(arguments, name)
-        if one.allowed and value not in one.allowed:
-            raise InputError(format_value(value), choices(one.allowed, value), key=name)
+        if argument.allowed and value not in argument.allowed:
+            raise InputError(format_value(value), choices(argument.allowed, value), key=name)
 
 
 def option_names(arguments: type) -> dict[str, str]:
     """Maps each field and each key that it sets to its option as an error names it."""
-    options = {name: one for name, one in described(arguments).items() if one.name}
-    return {key: str(one.name).split("/")[0] for name, one in options.items() for key in (name, *one.keys)}
+    options = {name: option for name, option in described(arguments).items() if option.name}
+    return {key: str(option.name).split("/")[0] for name, option in options.items() for key in (name, *option.keys)}
 
 
 def quick_defaults(arguments: type) -> dict[str, Any]:
     """The defaults with ``--quick`` that differ from the usual ones."""
-    return {name: one.quick for name, one in described(arguments).items() if one.quick is not None}
+    return {name: argument.quick for name, argument in described(arguments).items() if argument.quick is not None}
 
 
 def with_arguments(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Callable[P, R]]:
@@ -122,11 +122,11 @@ def with_arguments(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Ca
 
 def _args(arguments: Any) -> str:
     """The lines of a docstring's Args."""
-    names = {one.name: f"`{name}`" for name, one in described(arguments).items()}
+    names = {argument.name: f"`{name}`" for name, argument in described(arguments).items()}
     lines = []
-    for name, one in described(arguments).items():
-        text = re.sub(r"--[a-z-]+", lambda option: names.get(option[0], option[0]), one.text.replace(COMMAS, ""))
-        lines.append(textwrap.fill(f"    {name}: {text} {one.call}", 96, subsequent_indent=" " * 8))
+    for name, argument in described(arguments).items():
+        text = re.sub(r"--[a-z-]+", lambda option: names.get(option[0], option[0]), argument.text.replace(COMMAS, ""))
+        lines.append(textwrap.fill(f"    {name}: {text} {argument.call}", 96, subsequent_indent=" " * 8))
     return "\n".join(lines)
 
 

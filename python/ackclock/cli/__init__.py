@@ -136,8 +136,8 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 
     Arguments after -- belong to another command.
     """
-    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return "--json" in own
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in options
 
 
 def _complain(error: AckclockError, *, json: bool) -> int:

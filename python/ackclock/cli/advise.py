@@ -57,7 +57,7 @@ def advise(
 
     check_address_space(Need.STATISTICS)
     with typed(_OPTIONS), progress("advise", quiet=quiet) as update:
-        found = advice(
+        result = advice(
             *what,
             goal=goal,
             may=None if may is None else [part.strip() for part in may.split(",") if part.strip()],
@@ -71,7 +71,9 @@ def advise(
             verify=verify,
             may_harm=may_harm,
         )
-    deliver(lambda: found.document, lambda: tables(found.document), found.folder, report=report, json=json, quiet=quiet)
+    deliver(
+        lambda: result.document, lambda: tables(result.document), result.folder, report=report, json=json, quiet=quiet
+    )
     if not json:
         print()
-        print_lines(lines(found.document, every=every))
+        print_lines(lines(result.document, every=every))

@@ -24,13 +24,13 @@ def diff(
     from ackclock.difference.tables import lines, tables
     from ackclock.folder_damage import damage_named
 
-    found = difference(a, b)
-    if report is not None and (page := write_page(lambda: found.report(report), report.parent, quiet=quiet)):
+    result = difference(a, b)
+    if report is not None and (page := write_page(lambda: result.report(report), report.parent, quiet=quiet)):
         remark(f"report: {page}", quiet=quiet)
     if json:
-        print_json(found.document)
+        print_json(result.document)
         return
     with damage_named(Path(a), Path(b)):
-        rows, sentences = tables(found.document, all_rows=all_), lines(found.document)
+        rows, sentences = tables(result.document, all_rows=all_), lines(result.document)
     print_tables(rows)
     print_lines(sentences)

@@ -10,8 +10,8 @@ def doctor(json: Json = False, quiet: Quiet = False) -> None:
     from ackclock import doctor as of_machine
     from ackclock.cli.output import print_json, print_tables
 
-    found = of_machine.checks()
+    checks = of_machine.checks()
     if json:
-        print_json(of_machine.document(found))
+        print_json(of_machine.document(checks))
     else:
-        print_tables([of_machine.table(found)])
+        print_tables([of_machine.table(checks)])

@@ -37,18 +37,18 @@ def explain(
     if name is None:
         known = explanations.explanations()
         if json:
-            print_json([asdict(one) for one in known.values()])
+            print_json([asdict(entry) for entry in known.values()])
         else:
-            print_names({one.name: f"{one.kind}: {one.group}" for one in known.values()})
+            print_names({entry.name: f"{entry.kind}: {entry.group}" for entry in known.values()})
         return
-    found = explanations.explain(name)
+    explanation = explanations.explain(name)
     if json:
-        print_json({**asdict(found), "page": found.page})
+        print_json({**asdict(explanation), "page": explanation.page})
         return
-    print(f"{found.name} ({found.kind}; {found.group})")
-    print(textwrap.fill(found.text, shutil.get_terminal_size((100, 24)).columns))
-    if found.source:
-        print(f"Source: {found.source}")
-    if found.example:
-        print(f"Example: {found.example}")
-    print(f"Page: {found.page}")
+    print(f"{explanation.name} ({explanation.kind}; {explanation.group})")
+    print(textwrap.fill(explanation.text, shutil.get_terminal_size((100, 24)).columns))
+    if explanation.source:
+        print(f"Source: {explanation.source}")
+    if explanation.example:
+        print(f"Example: {explanation.example}")
+    print(f"Page: {explanation.page}")

@@ -25,8 +25,8 @@ def lab(
 
     files = page_files()
     if links:
-        own = [link_path(str(path)) for path in links]
-        files = page_files(replaced={CATALOGUE: catalogue_with(own, files)})
+        link_files = [link_path(str(path)) for path in links]
+        files = page_files(replaced={CATALOGUE: catalogue_with(link_files, files)})
     with LabServer(files, port) as server:
         print(server.url, flush=True)
         if browser:

@@ -123,11 +123,11 @@ def _stamp(host: str, port: int, key_file: Path | None, *, json: bool) -> None:
     from ackclock.measurement.stamp import stamp
     from ackclock.measurement.terminal_tables import stamp_table
 
-    found = stamp(host, port, key_file=key_file)
+    document = stamp(host, port, key_file=key_file)
     if json:
-        print_json(found)
+        print_json(document)
     else:
-        print_tables([stamp_table(found)])
+        print_tables([stamp_table(document)])
 
 
 def _scheduled(

@@ -58,14 +58,14 @@ def with_options(struct: type, *, after: Mapping[str, str]) -> Callable[[Callabl
     """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        options = {name: one for name, one in arguments.described(struct).items() if one.name}
-        parameters = {name: _parameter(struct, name, one) for name, one in options.items()}
+        options = {name: argument for name, argument in arguments.described(struct).items() if argument.name}
+        parameters = {name: _parameter(struct, name, argument) for name, argument in options.items()}
         parameters["context"] = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
         order, place = list(parameters), 0
-        for name, own in list(inspect.signature(command, eval_str=True).parameters.items())[1:]:
+        for name, parameter in list(inspect.signature(command, eval_str=True).parameters.items())[1:]:
             place = order.index(after[name]) + 1 if name in after else place + 1
             order.insert(place, name)
-            parameters[name] = own.replace(kind=Parameter.KEYWORD_ONLY)
+            parameters[name] = parameter.replace(kind=Parameter.KEYWORD_ONLY)
 
         def run(context: typer.Context, **values: Any) -> None:
             written = {name: values.pop(name) for name in options}
@@ -73,7 +73,7 @@ def with_options(struct: type, *, after: Mapping[str, str]) -> Callable[[Callabl
             command({name: options[name].read(written[name]) for name in typed}, **values)
 
         run.__signature__ = inspect.Signature([parameters[name] for name in order])  # type: ignore[attr-defined]
-        run.__annotations__ = {name: one.annotation for name, one in parameters.items()}
+        run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
         run.__name__, run.__doc__ = command.__name__, command.__doc__
         return run
 
@@ -82,7 +82,7 @@ def with_options(struct: type, *, after: Mapping[str, str]) -> Callable[[Callabl
 
 def _parameter(struct: type, name: str, it: Argument) -> Parameter:
     """An option as a parameter of a command, for typer, with the default as it would be written."""
-    default = next(one.default for one in fields(struct) if one.name == name)
+    default = next(field.default for field in fields(struct) if field.name == name)
     kind: Any = StrEnum(name, {word: word for word in it.words}) if it.words else it.kind
     if default is MISSING:
         default = Parameter.empty

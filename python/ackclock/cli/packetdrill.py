@@ -72,8 +72,8 @@ def packetdrill(
         )
     else:
         print(summary_line(results, host, show_time(tolerance_ps)))
-    found = {result.verdict for result in results}
-    if "unreadable" in found:
+    distinct = {result.verdict for result in results}
+    if "unreadable" in distinct:
         raise typer.Exit(2)
-    if "fails" in found:
+    if "fails" in distinct:
         raise typer.Exit(1)

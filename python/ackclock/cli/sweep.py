@@ -103,7 +103,7 @@ def _part(text: str) -> tuple[int, int]:
     """The number and the number of parts of "2/3". Raises InputError."""
     from ackclock.errors import InputError
 
-    number, slash, of = text.partition("/")
-    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of) <= 10**6):
+    number, slash, count = text.partition("/")
+    if not (slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count) <= 10**6):
         raise InputError(f'"{text}"', "a part such as 2/3: a number from 1, and how many parts", option="--part")
-    return int(number), int(of)
+    return int(number), int(count)

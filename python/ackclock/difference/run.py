@@ -135,18 +135,18 @@ def _a_kind(figures: Figures) -> str:
     return "captures (analyze)" if figures.kind == ANALYZE.command else figures.kind
 
 
-def _places(found: dict[Where, Any]) -> str:
-    places = list(dict.fromkeys(place for place, _ in found))
+def _places(figures: dict[Where, Any]) -> str:
+    places = list(dict.fromkeys(place for place, _ in figures))
     return "; ".join(places[:3]) + ("; .." if len(places) > 3 else "") if places else "none"
 
 
-def _only(found: dict[Where, Any], other: dict[Where, Any]) -> list[str]:
+def _only(figures: dict[Where, Any], other: dict[Where, Any]) -> list[str]:
     """Places with figures on one side only."""
     places = {place for place, _ in other}
-    return [place for place in dict.fromkeys(place for place, _ in found) if place not in places]
+    return [place for place in dict.fromkeys(place for place, _ in figures) if place not in places]
 
 
-def _row(where: Where, found: Difference) -> FigureDifference:
+def _row(where: Where, difference: Difference) -> FigureDifference:
     place, metric = where
 
     def number(value: float) -> float | None:
@@ -155,14 +155,14 @@ def _row(where: Where, found: Difference) -> FigureDifference:
     return {
         "metric": metric,
         "where": place,
-        "a": number(found.a),
-        "b": number(found.b),
-        "difference": number(found.value),
-        "lo": number(found.lo),
-        "hi": number(found.hi),
-        "differs": found.differs,
-        "p": found.p if found.differs is not None else None,
-        "n_a": found.n[0],
-        "n_b": found.n[1],
-        "method": found.method,
+        "a": number(difference.a),
+        "b": number(difference.b),
+        "difference": number(difference.value),
+        "lo": number(difference.lo),
+        "hi": number(difference.hi),
+        "differs": difference.differs,
+        "p": difference.p if difference.differs is not None else None,
+        "n_a": difference.n[0],
+        "n_b": difference.n[1],
+        "method": difference.method,
     }

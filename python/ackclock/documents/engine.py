@@ -19,9 +19,9 @@ NAMES = {"Annotated": Annotated, "Field": Field, "Literal": Literal, "NotRequire
 def _types() -> dict[str, Any]:
     types: dict[str, Any] = {}
     for name, text, keys in _native.document_types():
-        described = {key: f"Annotated[{of}, Field(description={about!r})]" for key, about, of, _ in keys}
+        described = {key: f"Annotated[{type_}, Field(description={about!r})]" for key, about, type_, _ in keys}
         required = {key: is_required for key, _, _, is_required in keys}
-        annotations = {key: of if required[key] else f"NotRequired[{of}]" for key, of in described.items()}
+        annotations = {key: type_ if required[key] else f"NotRequired[{type_}]" for key, type_ in described.items()}
         types[name] = TypedDict(name, annotations)  # type: ignore[operator]
         types[name].__doc__ = text
     return types

@@ -252,15 +252,15 @@ class Shell:
     def _line(self, line: str) -> None:
         if line.startswith("# "):
             self.comments.append(line.removeprefix("# "))
-        elif found := re.fullmatch(r"\(trap '' HUP; sleep \d+; (.+)\) & UNDO=\$!", line):
-            self.jobs.append(tuple(found[1].split(NEXT)))
+        elif match := re.fullmatch(r"\(trap '' HUP; sleep \d+; (.+)\) & UNDO=\$!", line):
+            self.jobs.append(tuple(match[1].split(NEXT)))
         elif line == "kill $UNDO":
             self.jobs.pop()
-        elif found := re.fullmatch(r'\[ -z "\$(\w+)" \] \|\| (.+)', line):
-            if self.variables[found[1]]:
-                self._line(found[2])
-        elif found := re.fullmatch(r"([A-Z_][A-Z0-9_]*)=\$\((.+)\)", line):
-            self.variables[found[1]] = self._output(found[2])
+        elif match := re.fullmatch(r'\[ -z "\$(\w+)" \] \|\| (.+)', line):
+            if self.variables[match[1]]:
+                self._line(match[2])
+        elif match := re.fullmatch(r"([A-Z_][A-Z0-9_]*)=\$\((.+)\)", line):
+            self.variables[match[1]] = self._output(match[2])
         else:
             self._output(line)
 

@@ -48,20 +48,20 @@ class WindowsMachine:
 
     def run(self, command: str) -> str:
         """What a command prints; the machine is as the command leaves it."""
-        if found := re.fullmatch(r"reg query (\S+) /v (\w+)", command):
-            return self._query(found[1], found[2])
-        if found := re.fullmatch(r"reg add (\S+) /v (\w+) /t REG_DWORD /d (0x[0-9a-f]+|\d+) /f", command):
-            number = int(found[3], 0)
-            _expect(number < 2**32, f"no REG_DWORD: {found[3]}")
-            self.registry[_key(found[1]), found[2]] = number
-        elif found := re.fullmatch(r"reg delete (\S+) /v (\w+) /f", command):
-            _expect((_key(found[1]), found[2]) in self.registry, f"no value {found[2]}")
-            del self.registry[_key(found[1]), found[2]]
+        if match := re.fullmatch(r"reg query (\S+) /v (\w+)", command):
+            return self._query(match[1], match[2])
+        if match := re.fullmatch(r"reg add (\S+) /v (\w+) /t REG_DWORD /d (0x[0-9a-f]+|\d+) /f", command):
+            number = int(match[3], 0)
+            _expect(number < 2**32, f"no REG_DWORD: {match[3]}")
+            self.registry[_key(match[1]), match[2]] = number
+        elif match := re.fullmatch(r"reg delete (\S+) /v (\w+) /f", command):
+            _expect((_key(match[1]), match[2]) in self.registry, f"no value {match[2]}")
+            del self.registry[_key(match[1]), match[2]]
         elif command == "netsh interface tcp show global":
             return "\n".join(f"{LABELS[name][0]:{WIDTH}}: {value}" for name, value in self.parameters.items())
-        elif found := re.fullmatch(r"netsh interface tcp set global (\w+)=(\w+)", command):
-            _expect(found[1] in LABELS and found[2] in LABELS[found[1]][1], f"no global parameter: {command}")
-            self.parameters[found[1]] = found[2]
+        elif match := re.fullmatch(r"netsh interface tcp set global (\w+)=(\w+)", command):
+            _expect(match[1] in LABELS and match[2] in LABELS[match[1]][1], f"no global parameter: {command}")
+            self.parameters[match[1]] = match[2]
         else:
             raise ValueError(f"no command that the reader knows: {command}")
         return ""
@@ -111,9 +111,9 @@ class Prompt:
         )
         if loop:
             place, separators, text, file, command = loop.groups()
-            for found in self.files[file].splitlines():
-                words = [word for word in re.split(f"[{re.escape(separators or ' ' + chr(9))}]", found) if word]
-                if text in found and len(words) >= int(place):
+            for printed in self.files[file].splitlines():
+                words = [word for word in re.split(f"[{re.escape(separators or ' ' + chr(9))}]", printed) if word]
+                if text in printed and len(words) >= int(place):
                     self.machine.run(command.replace("%v", words[int(place) - 1]))
         elif saved := re.fullmatch(r'(.+) > "(.+)"', line):
             self.files[saved[2]] = self.machine.run(saved[1])

@@ -57,18 +57,18 @@ def page_files(folder: Path | None = None, replaced: Mapping[str, bytes] | None 
         RunFailed: the page has not been built.
     """
     root = folder or STATIC
-    found = {}
+    files = {}
     for path in sorted(root.rglob("*")) if root.is_dir() else ():
         kind = TYPES.get(path.suffix)
         if path.is_file() and kind:
-            found[path.relative_to(root).as_posix()] = PageFile(kind, path.read_bytes())
-    if "index.html" not in found:
+            files[path.relative_to(root).as_posix()] = PageFile(kind, path.read_bytes())
+    if "index.html" not in files:
         raise RunFailed.problem(
             "this installation has no lab page", "run `make lab` in the sources, or install a wheel that has it"
         )
     for name, content in (replaced or {}).items():
-        found[name] = PageFile(TYPES[Path(name).suffix], content)
-    return found
+        files[name] = PageFile(TYPES[Path(name).suffix], content)
+    return files
 
 
 class LabServer(ThreadingHTTPServer):
@@ -160,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
         return "ackclock"
 
 
-def catalogue_with(own: Iterable[Path], files: Mapping[str, PageFile]) -> bytes:
+def catalogue_with(link_files: Iterable[Path], files: Mapping[str, PageFile]) -> bytes:
     """The page's catalogue with link files of the user in front.
 
     Raises:
@@ -171,7 +171,7 @@ def catalogue_with(own: Iterable[Path], files: Mapping[str, PageFile]) -> bytes:
     from ackclock.lab.catalogue import json_text, link_entry
 
     document = json.loads(files[CATALOGUE].content)
-    entries = [link_entry(path.stem, path) for path in own]
+    entries = [link_entry(path.stem, path) for path in link_files]
     names = {entry["name"] for entry in entries}
     document["links"] = entries + [link for link in document["links"] if link["name"] not in names]
     document["first"] = entries[0]["name"] if entries else document.get("first")

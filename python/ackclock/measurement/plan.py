@@ -40,9 +40,9 @@ def _words(allowed: Mapping[str, str] | tuple[str, ...], what: str) -> FormValid
     def check(value: Any) -> tuple[str, ...]:
         if not isinstance(value, list | tuple) or not value:
             raise InvalidValue(format_value(value), f"a list of {what}: {', '.join(allowed)}")
-        for one in value:
-            if one not in allowed:
-                raise InvalidValue(format_value(one), choices(allowed, one))
+        for word in value:
+            if word not in allowed:
+                raise InvalidValue(format_value(word), choices(allowed, word))
         return tuple(name for name in allowed if name in value)
 
     return FormValidator(check, form=array(words(*allowed), minItems=1))
@@ -51,7 +51,7 @@ def _words(allowed: Mapping[str, str] | tuple[str, ...], what: str) -> FormValid
 def _names(value: Any) -> tuple[str, ...]:
     if (
         not isinstance(value, list | tuple)
-        or not all(isinstance(one, str) and 0 < len(one) <= 15 for one in value)
+        or not all(isinstance(name, str) and 0 < len(name) <= 15 for name in value)
         or not value
     ):
         raise InvalidValue(
@@ -72,13 +72,13 @@ def _buffer(value: Any) -> str:
 def _buffers(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not value:
         raise InvalidValue(format_value(value), 'a list of socket buffers, such as ["auto", "64 KiB"]')
-    return tuple(dict.fromkeys(_buffer(one) for one in value))
+    return tuple(dict.fromkeys(_buffer(size) for size in value))
 
 
 def _sizes(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not value:
         raise InvalidValue(format_value(value), 'a list of sizes, such as ["10 kB", "1 MB"]')
-    sizes = [size_bytes(one) for one in value]
+    sizes = [size_bytes(text) for text in value]
     if min(sizes) < 1:
         raise InvalidValue(format_value(value), "sizes above zero")
     return tuple(show_size(size) for size in dict.fromkeys(sizes))
@@ -87,28 +87,28 @@ def _sizes(value: Any) -> tuple[str, ...]:
 def _packets(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= 64:
         raise InvalidValue(format_value(value), "one to 64 IP packet lengths in bytes, such as [64, 500, 1000, 1500]")
-    for one in value:
-        if isinstance(one, bool) or not isinstance(one, int) or not 48 <= one <= 65_535:
-            raise InvalidValue(format_value(one), "an IP packet's length, 48 to 65535 bytes")
+    for length in value:
+        if isinstance(length, bool) or not isinstance(length, int) or not 48 <= length <= 65_535:
+            raise InvalidValue(format_value(length), "an IP packet's length, 48 to 65535 bytes")
     return tuple(dict.fromkeys(value))
 
 
 def _shares(value: Any) -> tuple[float, ...]:
     if not isinstance(value, list | tuple) or not value:
         raise InvalidValue(format_value(value), "a list of shares of the capacity, such as [0.25, 0.5, 0.75, 0.9]")
-    for one in value:
-        if isinstance(one, bool) or not isinstance(one, int | float) or not 0.001 <= one <= 10:
-            raise InvalidValue(format_value(one), "a share of the capacity from 0.001 to 10")
-    return tuple(float(one) for one in value)
+    for share in value:
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0.001 <= share <= 10:
+            raise InvalidValue(format_value(share), "a share of the capacity from 0.001 to 10")
+    return tuple(float(share) for share in value)
 
 
 def _rates(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise InvalidValue(format_value(value), 'a list of rates, such as ["500 kb/s", "2 Mb/s"]')
-    rates = [rate_bps(one) for one in value]
-    for one in rates:
-        if not 1000 <= one <= 10_000_000_000:
-            raise InvalidValue(show_rate(one), "1 kb/s to 10 Gb/s")
+    rates = [rate_bps(text) for text in value]
+    for rate in rates:
+        if not 1000 <= rate <= 10_000_000_000:
+            raise InvalidValue(show_rate(rate), "1 kb/s to 10 Gb/s")
     return tuple(show_rate(rate) for rate in dict.fromkeys(rates))
 
 
@@ -270,9 +270,9 @@ def estimate(plan: Plan, rates_bps: Mapping[str, float], capacity_bytes: float |
         rates_bps.get(direction, 0.0) / 8 * sum(full[name] for name in plan.tests) for direction in plan.directions
     )
     if "transfers" in plan.tests:
-        size += directions * plan.repeats * sum(size_bytes(one) for one in plan.sizes)
+        size += directions * plan.repeats * sum(size_bytes(text) for text in plan.sizes)
     if "steps" in plan.tests:
-        size += directions * t / 2 * sum(rate_bps(one) for one in plan.steps) / 8
+        size += directions * t / 2 * sum(rate_bps(text) for text in plan.steps) / 8
     if "capacity" in plan.tests:
         size += capacity_bytes or 0.0
     low_rate = 2 * 48 * 25 * sum(seconds[name] for name in plan.tests if name in ("delay", "latency"))

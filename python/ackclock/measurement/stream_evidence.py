@@ -239,9 +239,9 @@ def gap_s(train: Train) -> float:
 
 def _base_ms(idle: Train | None, stream: Train, jitter: JitterStats | None, service_s: float) -> float:
     """Delay of a packet of the stream without a queue, jitter included."""
-    own = float(np.nanmin(stream.delay_ms))
+    of_stream = float(np.nanmin(stream.delay_ms))
     if idle is None or jitter is None:
-        return own
+        return of_stream
     minimum = float(np.nanmin(idle.delay_ms))
     longer = 1e3 * service_s * (1 - idle.ip_bytes / stream.ip_bytes)
     return minimum + longer + jitter["stream_mean_ms"]

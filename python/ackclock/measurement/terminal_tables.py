@@ -134,9 +134,9 @@ def queue_words(queue: Queue) -> tuple[str, str]:
     return queue["kind"], queue["losses"]
 
 
-def spread(found: RateWindows | None) -> str:
+def spread(windows: RateWindows | None) -> str:
     """The 5th and 95th percentile of a rate."""
-    return "-" if found is None else rate_range(found["p5_bps"], found["p95_bps"])
+    return "-" if windows is None else rate_range(windows["p5_bps"], windows["p95_bps"])
 
 
 def queue_cells(queue: Queue) -> list[str]:
@@ -205,8 +205,10 @@ def beside_rows(pair: Beside) -> list[tuple[str, list[str]]]:
         (f"{second}, {pair['offset_s']:g} s later", [phase["second"] for phase in phases]),
     )
     for name, rates in both:
-        cells = ["-" if of is None or of["goodput_bps"] is None else rate(of["goodput_bps"]) for of in rates]
-        rows.append((name, [*cells, *(ms(of and of["rtt_p50_ms"]) for of in rates)]))
+        cells = [
+            "-" if phase is None or phase["goodput_bps"] is None else rate(phase["goodput_bps"]) for phase in rates
+        ]
+        rows.append((name, [*cells, *(ms(phase and phase["rtt_p50_ms"]) for phase in rates)]))
     return rows
 
 
@@ -229,12 +231,12 @@ def added_delays(figures: LatencyUnderLoad) -> list[float | None]:
     return [stats_of(delay and delay["delay_variation_ms"], "p95")[0] for delay in delays]
 
 
-def rpm_text(found: ResponsivenessInterval | None) -> str:
+def rpm_text(rpm: ResponsivenessInterval | None) -> str:
     """RTTs per minute, with their interval if there are enough probes."""
-    if found is None:
+    if rpm is None:
         return "-"
-    between = "" if found["lo"] is None else f" ({found['lo']:.0f} .. {found['hi']:.0f})"
-    return f"{found['rpm']:.0f}{between}"
+    between = "" if rpm["lo"] is None else f" ({rpm['lo']:.0f} .. {rpm['hi']:.0f})"
+    return f"{rpm['rpm']:.0f}{between}"
 
 
 def _transfers(document: Measurement) -> Table:

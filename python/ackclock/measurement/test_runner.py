@@ -110,7 +110,7 @@ class TestRunner:
         maximum = float(self.session.far_end["caps"]["rate_bps"])
         for direction in self.directions:
             plan = self.plan
-            found = CapacitySearch(
+            stream = CapacitySearch(
                 partial(self._capacity_run, direction),
                 partial(self._queue, direction),
                 direction,
@@ -119,7 +119,7 @@ class TestRunner:
                 plan.start_rate,
                 maximum,
             ).search()
-            self.done.filled[direction] = found
+            self.done.filled[direction] = stream
         seconds, size = estimate(self.plan, self._rates, self._capacity_bytes)
         self.done.announced = {"seconds": seconds, "bytes": size}
         self._estimate = f" of about {seconds:.0f} s and {size / 1e6:.3g} MB in all"
@@ -131,15 +131,15 @@ class TestRunner:
         numbers, directions = self._go(specs, label, {"kind": "capacity", "way": direction})
         for number in numbers[1:]:
             self.done.purposes[number] = {"label": label, "kind": "beside", "way": direction}
-        figures = next(one for one in directions[0] if one["direction"] == direction)
+        figures = next(stats for stats in directions[0] if stats["direction"] == direction)
         self._rates[direction] = figures["received_bps"] or 0.0
         self._capacity_bytes += figures["sent"] * figures["ip_bytes"]
 
         def train() -> Train:
             delays = pl.DataFrame(self.session.so_far()[2])
-            found = train_of(delays, numbers[0], direction, figures["ip_bytes"])
-            assert found is not None
-            return found
+            arrived = train_of(delays, numbers[0], direction, figures["ip_bytes"])
+            assert arrived is not None
+            return arrived
 
         return Ran(numbers[0], figures["received_bps"], figures["sent_bps"] or 0.0, train)
 
@@ -163,7 +163,7 @@ class TestRunner:
         return ((direction, run) for direction in self.directions for run in runs)
 
     def _steps(self) -> None:
-        absolute = [(None, float(rate_bps(one))) for one in self.plan.steps]
+        absolute = [(None, float(rate_bps(text))) for text in self.plan.steps]
         for direction, (share, rate) in self._in_order(absolute or [(share, 0.0) for share in self.plan.shares]):
             capacity_bps = self._rates.get(direction)
             if share is not None:

@@ -52,15 +52,15 @@ def against(
     }
     raw = {k: ratio(pairs[k]).p for k in others}
     adjusted = dict(zip(others, holm(list(raw.values())), strict=True))
-    found = {}
+    ratios = {}
     family = len(others)
     for step, k in enumerate(sorted(others, key=raw.__getitem__)):
         # Holm's procedure stops at the first p value above its level, which then stays.
         if adjusted[k] < alpha:
             family = len(others) - step - 1
         level = alpha / (len(others) - step if adjusted[k] < alpha else max(family, 1))
-        found[k] = replace(ratio(pairs[k], confidence=1.0 - level), p=adjusted[k])
-    return {k: found[k] for k in others}
+        ratios[k] = replace(ratio(pairs[k], confidence=1.0 - level), p=adjusted[k])
+    return {k: ratios[k] for k in others}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +101,20 @@ def rank(
     any value comes last.
     """
     sign = -1.0 if higher_is_better else 1.0
-    means = {k: interval(of.values()).mean for k, of in values.items()}
+    means = {k: interval(runs.values()).mean for k, runs in values.items()}
     rest = sorted((k for k in values if not math.isnan(means[k])), key=lambda k: sign * means[k])
     places: list[Rank[K]] = []
     undecided: frozenset[K] = frozenset()
     to_best: dict[K, Ratio] = {}
     while rest:
         leader, followers = rest[0], rest[1:]
-        found = against(values, leader, followers, alpha=alpha)
+        to_leader = against(values, leader, followers, alpha=alpha)
         margin = same_within * abs(means[leader])
-        alike = {k: _is_tie(found[k], alpha) or abs(means[leader] - means[k]) <= margin for k in followers}
+        alike = {k: _is_tie(to_leader[k], alpha) or abs(means[leader] - means[k]) <= margin for k in followers}
         tied = list(takewhile(alike.__getitem__, followers))
         if not places:
             undecided = frozenset(k for k in followers if alike[k]) - frozenset(tied)
-            to_best = found
+            to_best = to_leader
         near = [k for k in tied if abs(means[leader] - means[k]) <= NEAR_THE_BEST * abs(means[leader])]
         group = sorted([leader, *near], key=then) if then else [leader, *near]
         group += tied[len(near) :]
@@ -127,5 +127,5 @@ def rank(
     return places + [Rank(k, at, ()) for k in values if math.isnan(means[k])]
 
 
-def _is_tie(found: Ratio, alpha: float) -> bool:
-    return found.n != 1 and found.p >= alpha
+def _is_tie(difference: Ratio, alpha: float) -> bool:
+    return difference.n != 1 and difference.p >= alpha

@@ -74,19 +74,19 @@ class RemoteFolder:
                 )
             return
         self._asked(lambda: self._get([STATE]))
-        self._asked(lambda: self._get(name for name in self._found("chunks") if name.endswith("/chunk.json")))
+        self._asked(lambda: self._get(name for name in self._files_below("chunks") if name.endswith("/chunk.json")))
 
     def pull_results(self) -> None:
         """Copy a finished dataset."""
-        found = self._asked(lambda: self._found(""))
-        self._asked(lambda: self._get(name for name in found if not name.startswith("chunks/")))
+        names = self._asked(lambda: self._files_below(""))
+        self._asked(lambda: self._get(name for name in names if not name.startswith("chunks/")))
 
     def pull_chunks(self) -> None:
         """Copy the tables of the chunks that are complete and not here."""
         self._files.invalidate_cache()
-        found = set(self._asked(lambda: self._found("chunks")))
-        complete = {str(PurePosixPath(name).parent) for name in found if name.endswith("/chunk.json")}
-        self._asked(lambda: self._get(name for name in found if str(PurePosixPath(name).parent) in complete))
+        names = set(self._asked(lambda: self._files_below("chunks")))
+        complete = {str(PurePosixPath(name).parent) for name in names if name.endswith("/chunk.json")}
+        self._asked(lambda: self._get(name for name in names if str(PurePosixPath(name).parent) in complete))
 
     def push(self, name: str, last: str = "") -> None:
         """Upload a file, or all files of a folder, `last` after the others.
@@ -94,10 +94,10 @@ class RemoteFolder:
         Raises RunFailed.
         """
         path = self.local / name
-        names = [name] if path.is_file() else [f"{name}/{one.name}" for one in path.iterdir()]
-        ahead = [one for one in names if not (last and one.endswith(f"/{last}"))]
+        names = [name] if path.is_file() else [f"{name}/{file.name}" for file in path.iterdir()]
+        ahead = [file for file in names if not (last and file.endswith(f"/{last}"))]
         self._sent(ahead)
-        self._sent([one for one in names if one not in ahead])
+        self._sent([file for file in names if file not in ahead])
 
     def push_results(self) -> None:
         """Upload all files but the state and the chunks."""
@@ -119,7 +119,7 @@ class RemoteFolder:
             return set()
         return {PurePosixPath(str(entry).rstrip("/")).name for entry in entries if str(entry).rstrip("/") != place}
 
-    def _found(self, folder: str) -> list[str]:
+    def _files_below(self, folder: str) -> list[str]:
         """All files below a folder, relative to the run folder."""
         try:
             files = self._files.find(f"{self._root}/{folder}".rstrip("/"))
