@@ -123,7 +123,7 @@ export class CaptureView {
       const [finding, text] = described(one);
       return [finding, one.direction === "a2b" ? "client" : "server", one.share === null ? "" : percent(one.share), text];
     });
-    table(this.findings, "Findings", ["Finding", "Data of the", "Share of time", "Evidence and advice"], rows);
+    table(this.findings, "Findings", ["Finding", "Data from", "Share of time", "Evidence and advice"], rows);
     this.findings.hidden = rows.length === 0;
   }
 

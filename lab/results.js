@@ -86,7 +86,10 @@ export function table(element, title, head, rows, act = null) {
     line.append(...cells.map((text, index) => {
       const cell = document.createElement(kind === "th" || index === 0 ? "th" : "td");
       cell.scope = kind === "th" ? "col" : "row";
-      if (cell.tagName === "TD") cell.removeAttribute("scope");
+      if (cell.tagName === "TD") {
+        cell.removeAttribute("scope");
+        cell.dataset.head = head[index];
+      }
       if (text instanceof Node) cell.append(text);
       else cell.textContent = text;
       return cell;

@@ -344,6 +344,23 @@ def test_dropped_capture_shows_the_finding_and_the_verdict_of_its_cause(lab: Lab
     assert lab.messages == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_findings_are_seen_in_whole_on_a_narrow_page(
+    browser: Any, address: str, tmp_path: Path, width: int, scheme: str
+) -> None:
+    lab = Lab(browser, address, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    packets = [exchange(0.0), refused(1.0)]
+    ends = [("10.0.0.1", 2000 + number) for number in range(len(packets))]
+    connections = [Connection(*pair) for pair in zip(packets, ends, strict=True)]
+    _drop(lab, write_connections(tmp_path / "failed.pcap", connections))
+    cells = "[...document.querySelectorAll('.findings table:not([hidden]) tbody :is(th, td)')].filter((e) => e.offsetParent)"
+    assert lab.page.evaluate(f"{cells}.length") >= 5
+    assert lab.page.evaluate(f"{cells}.every((e) => e.getBoundingClientRect().right <= innerWidth)")
+    assert lab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    lab.context.close()
+
+
 def test_dropped_capture_has_no_finding_about_the_window_when_the_window_is_wide(lab: Lab, tmp_path: Path) -> None:
     capture, _ = simulated_captures(tmp_path)
     document = ackclock.analyze(capture).document
