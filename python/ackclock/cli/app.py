@@ -16,6 +16,7 @@ from ackclock.cli import (
     explain,
     export,
     fit,
+    import_,
     kernel_cc,
     lab,
     list_,
@@ -78,4 +79,5 @@ for command in (
     explain.explain,
 ):
     app.command()(command)
+app.command(name="import")(import_.import_)
 app.command(name="list")(list_.list_)

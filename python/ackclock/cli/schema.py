@@ -22,6 +22,7 @@ class SchemaKind(StrEnum):
     diff = "diff"
     emulate = "emulate"
     fit = "fit"
+    import_ = "import"
     measure = "measure"
     reproduce = "reproduce"
     simulate = "simulate"

@@ -17,6 +17,7 @@ from ackclock.documents.compare import Comparison
 from ackclock.documents.diff import RunDifference
 from ackclock.documents.emulate import EmulationAudit
 from ackclock.documents.fit import FittedLink
+from ackclock.documents.import_ import ImportedLink
 from ackclock.documents.measure import Measurement
 from ackclock.documents.reproduce import Claims
 from ackclock.documents.simulate import SeededSimulation, Simulation, Sweep
@@ -28,6 +29,7 @@ DOCUMENTS: dict[str, Any] = {
     "diff": RunDifference,
     "emulate": EmulationAudit,
     "fit": FittedLink,
+    "import": ImportedLink,
     "measure": Measurement,
     "reproduce": Claims,
     "simulate": Simulation | SeededSimulation,

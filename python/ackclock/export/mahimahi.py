@@ -110,7 +110,7 @@ def _droptail(line: Line, queue: CheckedTable) -> tuple[str, str]:
 def _trace(line: Line) -> str:
     """A trace of the line's rate; a recorded rate is copied from its start on."""
     if isinstance(line.rate, int | None):
-        times: list[int] | tuple[int, ...] = _chances(line, line.rate or UNLIMITED_BPS)
+        times: list[int] | tuple[int, ...] = _steady(line, line.rate or UNLIMITED_BPS)
     else:
         times = _recorded(line, line.rate)
     return "".join(f"{time}\n" for time in times)
@@ -132,20 +132,30 @@ def _recorded(line: Line, rate: CheckedTable) -> tuple[int, ...]:
     return tuple(t - first_ms for t in times[first:]) + tuple(t + times[-1] - first_ms for t in times[:first])
 
 
-def _chances(line: Line, bps: int) -> list[int]:
+def _steady(line: Line, bps: int) -> list[int]:
     """Opportunities to send 1500 B at a fixed rate, over the shortest period of whole milliseconds,
     or one close to it.
     """
     period_ms = BITS_PER_CHANCE * 1000 // gcd(BITS_PER_CHANCE * 1000, bps)
     if period_ms > LONGEST_PERIOD_MS:
         period_ms = LONGEST_PERIOD_MS
-    chances = round(bps * period_ms / 1000 / BITS_PER_CHANCE)
-    if chances == 0:
-        chances, period_ms = 1, round(BITS_PER_CHANCE * 1000 / bps)
-    kept = chances * BITS_PER_CHANCE * 1000 / period_ms
+    count = round(bps * period_ms / 1000 / BITS_PER_CHANCE)
+    if count == 0:
+        count, period_ms = 1, round(BITS_PER_CHANCE * 1000 / bps)
+    kept = count * BITS_PER_CHANCE * 1000 / period_ms
     if kept != bps:
         line.missing.append(f"{line.direction}: a rate of exactly {show_rate(bps)}: its error is {kept / bps - 1:+.1e}")
-    return [-(-number * period_ms // chances) for number in range(1, chances + 1)]
+    return chances(count, period_ms)
+
+
+def chances(count: int, period_ms: int) -> list[int]:
+    """The times of opportunities at a fixed rate, `count` in a period, each in the first whole
+    millisecond in which it is due.
+
+    >>> chances(5, 6)
+    [2, 3, 4, 5, 6]
+    """
+    return [-(-number * period_ms // count) for number in range(1, count + 1)]
 
 
 def _add_missing(line: Line) -> None:

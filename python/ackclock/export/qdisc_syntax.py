@@ -1,8 +1,10 @@
 """The arguments of qdiscs as their manual pages give them: tc(8), tc-pfifo(8), tc-prio(8),
-tc-tbf(8), tc-red(8), tc-codel(8), tc-fq_codel(8), tc-fq(8), tc-pie(8), tc-cake(8).
+tc-tbf(8), tc-htb(8), tc-red(8), tc-sfq(8), tc-codel(8), tc-fq_codel(8), tc-fq(8), tc-pie(8),
+tc-cake(8).
 
 It reads what recipes and exports print, and is not made from what writes them: an argument that
-the writer invents or that tc would take for another is an error here.
+the writer invents or that tc would take for another is an error here. `import` reads with it what
+people type.
 """
 
 from __future__ import annotations
@@ -21,31 +23,56 @@ def _number(text: str, pattern: str, units: Mapping[str, float]) -> float:
     return float(found[1]) * units[found[2].lower()]
 
 
+DECIMAL = r"(?:\d{1,18}(?:\.\d{0,12})?|\.\d{1,12})(?:e[+-]?\d{1,2})?"
+PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+RATES = {
+    "": 1.0,
+    **{f"{prefix}bit": float(factor) for prefix, factor in PREFIXES.items()},
+    **{f"{prefix}bps": 8.0 * factor for prefix, factor in PREFIXES.items()},
+}
+"""Bits/s by unit: bit is bits per second, bps bytes per second."""
+SIZES = {
+    "": 1.0,
+    "b": 1.0,
+    **{f"{prefix}{unit}": 1024.0**power for power, prefix in enumerate("kmg", 1) for unit in ("", "b")},
+    **{f"{prefix}bit": 1024.0**power / 8 for power, prefix in enumerate("kmg", 1)},
+}
+TIMES = {
+    "": 1.0,
+    **dict.fromkeys(("us", "usec", "usecs"), 1.0),
+    **dict.fromkeys(("ms", "msec", "msecs"), 1e3),
+    **dict.fromkeys(("s", "sec", "secs"), 1e6),
+}
+
+
 def integer(text: str) -> float:
     """A number of packets, flows or bytes without a unit."""
-    return _number(text, r"-?\d+", {"": 1})
+    return _number(text, r"-?\d{1,18}", {"": 1})
 
 
 def rate(text: str) -> float:
     """A rate in bits/s; without a unit, too (tc(8), RATES)."""
-    units = {"": 1, "bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "bps": 8, "kbps": 8e3, "mbps": 8e6}
-    return _number(text, r"\d+(?:\.\d+)?", units)
+    return _number(text, DECIMAL, RATES)
 
 
 def size(text: str) -> float:
     """A size in bytes; k is 1024 (tc(8), SIZES)."""
-    return _number(text, r"\d+(?:\.\d+)?", {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": 2**20, "mb": 2**20})
+    return _number(text, DECIMAL, SIZES)
 
 
 def time(text: str) -> float:
     """A time in microseconds; without a unit, too (tc(8), TIMES)."""
-    units = {"": 1, "us": 1, "usec": 1, "ms": 1e3, "msec": 1e3, "s": 1e6, "sec": 1e6}
-    return _number(text, r"\d+(?:\.\d+)?", units)
+    return _number(text, DECIMAL, TIMES)
 
 
 def share(text: str) -> float:
     """A probability from 0 to 1."""
     return _number(text, r"[01](?:\.\d+)?(?:e-\d+)?", {"": 1})
+
+
+def word(text: str) -> str:
+    """A value that is a word, such as a link layer or a class."""
+    return text
 
 
 _CODEL: Mapping[str, Reader] = {"limit": integer, "target": time, "interval": time, "ce_threshold": time}
@@ -56,7 +83,16 @@ VALUES: Mapping[str, Mapping[str, Reader]] = {
     "bfifo": {"limit": size},
     "pfifo_fast": {},
     "prio": {"bands": integer},
-    "fq": {"limit": integer, "flow_limit": integer, "quantum": integer, "initial_quantum": integer, "maxrate": rate},
+    "sfq": {
+        **dict.fromkeys(("limit", "depth", "divisor", "flows", "quantum"), integer),
+        "perturb": time,
+        "redflowlimit": size,
+    },
+    "fq": {
+        **dict.fromkeys(("limit", "flow_limit", "buckets", "orphan_mask", "quantum", "initial_quantum"), integer),
+        **dict.fromkeys(("maxrate", "low_rate_threshold"), rate),
+        **dict.fromkeys(("refill_delay", "timer_slack", "horizon", "ce_threshold"), time),
+    },
     "fq_codel": {**_CODEL, "flows": integer, "quantum": integer, "memory_limit": size, "drop_batch": integer},
     "codel": _CODEL,
     "pie": {"limit": integer, "target": time, "tupdate": time, "alpha": integer, "beta": integer},
@@ -76,8 +112,19 @@ VALUES: Mapping[str, Mapping[str, Reader]] = {
         "mpu": size,
         "peakrate": rate,
         "mtu": size,
+        "minburst": size,
+        "overhead": integer,
+        "linklayer": word,
     },
-    "cake": {"bandwidth": rate, "rtt": time, "overhead": integer, "mpu": integer, "memlimit": size},
+    "htb": {"default": word, "r2q": integer, "direct_qlen": integer, "direct_packets_stat": integer},
+    "cake": {
+        "bandwidth": rate,
+        "rtt": time,
+        "overhead": integer,
+        "mpu": integer,
+        "memlimit": size,
+        "fwmark": word,
+    },
 }
 """The keys with a value of each qdisc."""
 FLAGS: Mapping[str, Mapping[str, tuple[str, Value]]] = {
@@ -85,8 +132,16 @@ FLAGS: Mapping[str, Mapping[str, tuple[str, Value]]] = {
     "codel": _ECN,
     "pie": {**_ECN, "bytemode": ("bytemode", True), "nobytemode": ("bytemode", False)},
     "red": {word: (word, True) for word in ("ecn", "harddrop", "adaptive", "nodrop")},
-    "fq": {"pacing": ("pacing", True), "nopacing": ("pacing", False)},
+    "fq": {
+        "pacing": ("pacing", True),
+        "nopacing": ("pacing", False),
+        "horizon_drop": ("horizon", True),
+        "horizon_cap": ("horizon", False),
+    },
+    "sfq": {"headdrop": ("headdrop", True), "ecn": ("ecn", True)},
+    "htb": {"offload": ("offload", True)},
     "cake": {
+        "autorate-ingress": ("autorate", True),
         "unlimited": ("bandwidth", 0.0),
         **{word: ("tins", word) for word in ("besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8")},
         **{
@@ -132,18 +187,35 @@ def parameters(kind: str, arguments: Sequence[str]) -> dict[str, Value]:
     """The parameters that arguments set, over the defaults. ValueError for what tc refuses."""
     if kind not in VALUES:
         raise ValueError(f"no qdisc that the reader knows: {kind}")
-    found = dict(DEFAULTS.get(kind, {}))
+    given, refused = typed(kind, arguments)
+    if refused:
+        raise ValueError(refused[0])
+    return {**DEFAULTS.get(kind, {}), **given}
+
+
+def typed(kind: str, arguments: Sequence[str]) -> tuple[dict[str, Value], list[str]]:
+    """The parameters that arguments set, without defaults, and a sentence for each that tc
+    refuses.
+
+    >>> typed("fq_codel", ["limit", "600", "ecm"])
+    ({'limit': 600.0}, ['no argument of fq_codel: ecm'])
+    """
+    given: dict[str, Value] = {}
+    refused: list[str] = []
     left = list(arguments)
     while left:
         word = left.pop(0)
         if word in FLAGS.get(kind, {}):
             key, value = FLAGS[kind][word]
-            found[key] = value
+            given[key] = value
         elif word in VALUES[kind] and left:
-            found[word] = VALUES[kind][word](left.pop(0))
+            try:
+                given[word] = VALUES[kind][word](left.pop(0))
+            except ValueError as error:
+                refused.append(f"{error}")
         else:
-            raise ValueError(f"no argument of {kind}: {word}")
-    return found
+            refused.append(f"no argument of {kind}: {word}")
+    return given, refused
 
 
 def shown(kind: str, arguments: Sequence[str]) -> str:

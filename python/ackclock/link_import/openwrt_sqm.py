@@ -1,0 +1,221 @@
+"""OpenWrt's /etc/config/sqm, as a file, as `uci export` or `uci show` print it, or as `uci set`
+lines (the package sqm-scripts, by its documentation on openwrt.org).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from ackclock.link_import.path_setup import ETHERNET_HEADER, Bucket, Framing, PathSetup, Side, Stage
+from ackclock.link_import.tc_path import WITHOUT_HEADER, cake_framing
+from ackclock.link_import.tc_queue import QueueReader
+from ackclock.link_import.tc_state import Qdisc
+
+OPTIONS = (
+    *("enabled", "interface", "download", "upload", "qdisc", "script", "linklayer", "overhead", "linklayer_advanced"),
+    *("linklayer_adaptation_mechanism", "qdisc_advanced", "qdisc_really_really_advanced", "iqdisc_opts", "eqdisc_opts"),
+    *("squash_dscp", "squash_ingress", "ingress_ecn", "egress_ecn", "ilimit", "elimit", "itarget", "etarget"),
+    *("tcMTU", "tcTSIZE", "tcMPU", "debug_logging", "verbosity", "shaper_burst", "shaper_burst_dur_us"),
+    *("use_mq",),
+)
+SIMPLE = {"simple.qos": 3, "simplest.qos": 1, "simplest_tbf.qos": 1}
+"""Scripts with htb or tbf and a queue discipline in each of their classes."""
+SQM_LIMIT = 1001
+"""Packets of fq_codel where simple.qos has no limit from its options."""
+SLOW_BPS = 4_000_000
+"""Below this rate 1.5 full packets take longer than CoDel's target of 5 ms."""
+CAKE_TINS = {"piece_of_cake.qos": "besteffort", "layer_cake.qos": "diffserv3"}
+
+
+@dataclass
+class Section:
+    """A `queue` section: its options and where they stand."""
+
+    name: str
+    line: int
+    options: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def flag(self, option: str) -> bool:
+        return self.options.get(option, "0").lower() in ("1", "yes", "on", "true", "enabled")
+
+
+def sections(text: str, setup: PathSetup) -> list[Section]:
+    """The queues of a configuration."""
+    found: dict[str, Section] = {}
+    current: Section | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        words = _words(line)
+        if not words:
+            continue
+        if words[0] == "config":
+            current = Section(words[2] if words[2:] else f"queue{number}", number)
+            if words[1:2] == ["queue"]:
+                found[current.name] = current
+            else:
+                setup.misunderstand(number, line, "no section of SQM")
+        elif words[0] in ("option", "list") and len(words) >= 3 and current is not None:
+            current.options[words[1]] = words[2]
+            current.lines[words[1]] = number
+        elif assignment := _assignment(words):
+            name, option, value = assignment
+            section = found.setdefault(name, Section(name, number))
+            if option:
+                section.options[option] = value
+                section.lines[option] = number
+        elif words[0] not in ("package", "uci", "/etc/init.d/sqm", "service"):
+            setup.misunderstand(number, line, "no line of SQM's configuration")
+    for section in found.values():
+        for option in section.options.keys() - set(OPTIONS):
+            setup.misunderstand(section.lines[option], f"option {option}", "no option of SQM that import reads")
+    return list(found.values())
+
+
+def _words(line: str) -> list[str]:
+    text = re.sub(r"^\s*(?:\S{1,60}@\S{1,60}[:~ ][^#$]{0,80}[#$]\s+)?", "", line)
+    try:
+        return shlex.split(text, comments=True)
+    except ValueError:
+        return text.split()
+
+
+def _assignment(words: list[str]) -> tuple[str, str, str] | None:
+    """``sqm.NAME.OPTION=VALUE`` of `uci show` and `uci set`."""
+    word = words[2] if words[:2] == ["uci", "set"] and words[2:] else words[0]
+    match = re.fullmatch(r"sqm\.([\w@\[\]-]+)(?:\.(\w+))?=(.*)", word, re.DOTALL)
+    return (match[1], match[2] or "", match[3].strip("'\"")) if match else None
+
+
+def sqm_path(text: str, setup: PathSetup) -> None:
+    """The path that SQM makes: up is what its interface sends."""
+    queues = [section for section in sections(text, setup) if section.options]
+    for section in queues:
+        interface = section.options.get("interface", "")
+        if not section.flag("enabled"):
+            setup.lint(
+                "sqm-disabled",
+                section.lines.get("enabled", section.line),
+                f"{section.name}: enabled is not 1: SQM does not run",
+            )
+        for side, stage in _stages(section, setup):
+            if any(other.device == stage.device for other in setup.stages[side]):
+                setup.misunderstand(section.line, section.name, f"a second queue of {interface}")
+            elif setup.stages[side]:
+                setup.differ(
+                    section.line, f"{section.name}: a second interface: one is imported, {setup.stages[side][0].device}"
+                )
+            else:
+                setup.stages[side].append(stage)
+        if WITHOUT_HEADER.match(interface):
+            setup.line_kind = setup.line_kind or "pppoe"
+
+
+def _stages(section: Section, setup: PathSetup) -> Iterator[tuple[Side, Stage]]:
+    options = section.options
+    interface = options.get("interface", section.name)
+    script, kind = options.get("script", "simple.qos"), options.get("qdisc", "fq_codel")
+    sides: tuple[tuple[Side, str, str, str], ...] = (
+        ("down", "download", "iqdisc_opts", "i"),
+        ("up", "upload", "eqdisc_opts", "e"),
+    )
+    for side, option, further, prefix in sides:
+        line = section.lines.get(option, section.line)
+        text = options.get(option, "0")
+        if not re.fullmatch(r"\d{1,9}", text):
+            setup.misunderstand(line, f"{option} {text}", "no whole number of kbit/s")
+            continue
+        if int(text) == 0:
+            setup.differ(line, f"{section.name}: {option} 0: SQM does not shape this direction")
+            continue
+        rate = int(text) * 1000
+        advanced = section.flag("qdisc_advanced")
+        words = options.get(further, "").split() if advanced and section.flag("qdisc_really_really_advanced") else []
+        framing, is_typed = _framing(section, setup)
+        stage = Stage(
+            "sqm",
+            f"{interface.replace('.', '-').replace('/', '-')}-sqm",
+            line,
+            interface,
+            bucket=Bucket(rate),
+            rate=rate,
+        )
+        reader = QueueReader(setup, interface)
+        if script in CAKE_TINS or kind == "cake":
+            own, rest = cake_framing(words)
+            queue, typed, _ = reader.cake(
+                Qdisc(interface, "cake", "", "root", line, tuple(words)), [CAKE_TINS.get(script, "diffserv3"), *rest]
+            )
+            framing, is_typed = (own, True) if own else (framing, is_typed)
+            yield (
+                side,
+                replace(stage, queue=queue, typed=typed, queue_kind="cake", framing=framing, is_framing_typed=is_typed),
+            )
+            continue
+        if SIMPLE.get(script, 3) > 1:
+            setup.differ(
+                section.line,
+                f"{section.name}: {script} has classes by DSCP: one class here, as for traffic without DSCP",
+            )
+        if script not in SIMPLE:
+            setup.assume(section.line, f"{section.name}: {script} is taken for simple.qos, htb with {kind}")
+        arguments = _queue_words(section, kind, prefix, words)
+        if kind in ("fq_codel", "codel") and "target" not in arguments and rate < SLOW_BPS:
+            setup.differ(line, f"{section.name}: SQM raises {kind}'s target on a slow line")
+        qdisc = Qdisc(interface, kind, "", "root", line, tuple(arguments))
+        queue, typed = (
+            reader.read(qdisc)
+            if hasattr(reader, f"_{kind}") or kind == "fq_pie"
+            else ({"kind": "droptail", "packets": 1000}, {})
+        )
+        if kind not in ("fq_codel", "codel", "pie", "sfq", "red", "fq_pie", "pfifo", "bfifo"):
+            setup.misunderstand(section.lines.get("qdisc", section.line), f"qdisc {kind}", "no qdisc that import reads")
+        yield (
+            side,
+            replace(stage, queue=queue, typed=typed, queue_kind=kind, framing=framing, is_framing_typed=is_typed),
+        )
+
+
+def _queue_words(section: Section, kind: str, prefix: str, further: list[str]) -> list[str]:
+    """The arguments that simple.qos gives its queues."""
+    options, advanced = section.options, section.flag("qdisc_advanced")
+    words: list[str] = []
+    limit = options.get(f"{prefix}limit", "") if advanced else ""
+    if kind in ("fq_codel", "codel", "pie", "fq_pie", "pfifo"):
+        words += ["limit", limit if limit.isdigit() and int(limit) else str(SQM_LIMIT)]
+    target = options.get(f"{prefix}target", "") if advanced else ""
+    if kind in ("fq_codel", "codel") and re.fullmatch(r"\d+(\.\d+)?(ms|us|s)", target):
+        words += ["target", target]
+    default = {"i": "ECN", "e": "NOECN"}[prefix]
+    marks = (options.get(f"{'in' if prefix == 'i' else 'e'}gress_ecn") or default) if advanced else default
+    if kind in ("fq_codel", "codel", "pie"):
+        words.append("noecn" if marks.upper() == "NOECN" else "ecn")
+    return [*words, *further]
+
+
+def _framing(section: Section, setup: PathSetup) -> tuple[Framing, bool]:
+    """What SQM counts for a packet. cake counts the overhead from the IP packet, tc's size table
+    from the Ethernet frame.
+    """
+    options = section.options
+    layer = options.get("linklayer", "none")
+    interface = options.get("interface", "")
+    header = 0 if WITHOUT_HEADER.match(interface) else ETHERNET_HEADER
+    if layer not in ("ethernet", "atm", "adsl"):
+        if layer != "none":
+            setup.misunderstand(section.lines["linklayer"], f"linklayer {layer}", "none, ethernet or atm")
+        return Framing("none", header), False
+    text = options.get("overhead", "0")
+    if not re.fullmatch(r"-?\d{1,4}", text):
+        setup.misunderstand(section.lines.get("overhead", section.line), f"overhead {text}", "no number of bytes")
+        text = "0"
+    is_cake = options.get("qdisc", "fq_codel") == "cake" or options.get("script", "") in CAKE_TINS
+    mechanism = options.get("linklayer_adaptation_mechanism", "default")
+    from_ip = mechanism == "cake" or (is_cake and mechanism in ("default", ""))
+    mpu = options.get("tcMPU", "0") if section.flag("linklayer_advanced") else "0"
+    total = max(0, int(text) + (0 if from_ip else header))
+    return Framing(
+        "none" if layer == "ethernet" else "atm", total, int(mpu) if mpu.isdigit() and len(mpu) < 5 else 0
+    ), True
