@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ackclock.cli import complete
-from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Workers, typed
+from ackclock.cli.options import Force, Json, Out, Quiet, Report, Seed, Workers, packaged_name, typed
 
 _OPTIONS = {"goal": "--goal", "may": "--may", "link": "WHAT", "flow.flow.direction": "--direction"}
 
@@ -19,6 +19,7 @@ def advise(
             metavar="WHAT..",
             help="A packaged link, a link file, a scenario, a run folder, or captures (a folder of them) of one or both ends.",
             autocompletion=complete.links,
+            callback=packaged_name,
         ),
     ],
     goal: Annotated[str, typer.Option(help="balanced, throughput, latency or fairness.")] = "balanced",

@@ -13,14 +13,15 @@ Items = list[tuple[str, str]]
 
 
 def links(incomplete: str) -> Items:
-    """Packaged links.
+    """Packaged links, also by their other names.
 
-    >>> links("dsl-16")
-    [('dsl-16m', 'DSL, 16 Mb/s down, 1 Mb/s up')]
+    >>> links("dsl-16"), links("starl")
+    ([('dsl-16m', 'DSL, 16 Mb/s down, 1 Mb/s up')], [('starlink', 'leo')])
     """
-    from ackclock.input.link.catalog import packaged_links
+    from ackclock.input.link.catalog import other_names, packaged_links
 
-    return _matching(packaged_links(), incomplete)
+    others = {name: other.link for name, other in other_names().items() if other.link}
+    return _matching({**packaged_links(), **others}, incomplete)
 
 
 def hosts(incomplete: str) -> Items:

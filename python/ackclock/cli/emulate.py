@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from ackclock.cli import complete
-from ackclock.cli.options import Force, Json, Quiet, Report, time_above_zero, typed
+from ackclock.cli.options import Force, Json, Quiet, Report, packaged_name, time_above_zero, typed
 
 if TYPE_CHECKING:
     from ackclock.documents.emulate import EmulationAudit
@@ -33,6 +33,7 @@ def emulate(
         typer.Argument(
             help="A packaged link (`ackclock list links`), a link file or a scenario.",
             autocompletion=complete.links,
+            callback=packaged_name,
         ),
     ],
     command: Annotated[

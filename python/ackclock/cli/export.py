@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ackclock.cli import complete
-from ackclock.cli.options import Force, Json, Quiet, typed
+from ackclock.cli.options import Force, Json, Quiet, packaged_name, typed
 
 
 class Emulator(StrEnum):
@@ -23,6 +23,7 @@ def export(
         typer.Argument(
             help="A packaged link (`ackclock list links`) or a link file.",
             autocompletion=complete.links,
+            callback=packaged_name,
         ),
     ],
     to: Annotated[Emulator, typer.Option("--to", help="The target's format.")],

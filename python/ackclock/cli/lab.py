@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Quiet
+from ackclock.cli.options import Quiet, packaged_name
 
 
 def lab(
-    links: Annotated[list[Path] | None, typer.Argument(help="Link files to add to the packaged ones.")] = None,
+    links: Annotated[
+        list[Path] | None, typer.Argument(help="Link files to add to the packaged ones.", callback=packaged_name)
+    ] = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     quiet: Quiet = False,

@@ -36,9 +36,19 @@ def list_(
     """
     from ackclock import api
     from ackclock.cli.output import print_json, print_names
+    from ackclock.input.link.catalog import names_of
 
     names = getattr(api, f"list_{kind.name}")()
+    others = {name: names_of(name) for name in names} if kind is Kind.links else {}
     if json:
-        print_json({kind.name: [{"name": name, "title": title} for name, title in names.items()]})
+        rows = [{"name": name, "title": title} for name, title in names.items()]
+        further = [{**row, "other_names": others[row["name"]]} for row in rows] if others else rows
+        print_json({kind.name: further})
+    elif others:
+        print_names({name: f"{title}{_also(others[name])}" for name, title in names.items()})
     else:
         print_names(names)
+
+
+def _also(others: list[str]) -> str:
+    return f" (also: {', '.join(others)})" if others else ""

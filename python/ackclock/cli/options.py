@@ -19,11 +19,29 @@ from ackclock.arguments import Argument
 from ackclock.cli import complete
 
 
+def packaged_name(value: Any) -> Any:
+    """The name of a packaged link in place of another name for it, which a remark says; any other
+    value as it is.
+    """
+    from ackclock.cli.progress import status_line
+    from ackclock.input.link.catalog import other_name
+
+    if isinstance(value, list | tuple):
+        return [packaged_name(one) for one in value]
+    other = other_name(str(value)) if isinstance(value, str | Path) else None
+    if other is None or other.link is None or Path(value).exists() or Path(f"{value}.toml").is_file():
+        return value
+    status_line(other.sentence())
+    return type(value)(other.link)
+
+
 def of_typer(it: Argument) -> Any:
     """The description of an option, or of a positional argument, for typer."""
     further: dict[str, Any] = {"help": it.text, "min": it.min, "max": it.max, "envvar": it.envvar}
     if it.complete:
         further["autocompletion"] = getattr(complete, it.complete)
+    if it.complete == "links":
+        further["callback"] = packaged_name
     return typer.Argument(**further) if str(it.name).isupper() else typer.Option(it.name, **further)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ackclock.cli import complete
-from ackclock.cli.options import Json, Quiet
+from ackclock.cli.options import Json, Quiet, packaged_name
 
 
 def show(
@@ -17,6 +17,7 @@ def show(
         typer.Argument(
             help="A packaged link, a link file, a scenario file, or a run folder or its URL.",
             autocompletion=complete.links,
+            callback=packaged_name,
         ),
     ],
     json: Json = False,

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ackclock.errors import InputError, InvalidValue, choices, format_value, nearest, nearest_file
 from ackclock.input.document import Document, format_loc, read_document
-from ackclock.input.link.catalog import PACKAGED, packaged_links
+from ackclock.input.link.catalog import PACKAGED, other_name, other_names, packaged_links
 from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.schema import Loc, first_invalid
@@ -125,6 +125,8 @@ class _Checking:
         self.data["hop"] = hops
         for key in ("title", "source"):
             self.data.setdefault(key, self.link.data.get(key, ""))
+        if path.parent == PACKAGED and path.name not in (Path(name).name, f"{Path(name).name}.toml"):
+            self.data["title"] = f"{self.data['title']} ({name}: the packaged link {path.stem})"
 
     def _error(self, loc: Loc, invalid: InvalidValue) -> InputError:
         for place, path in self.swept.items():
@@ -160,13 +162,14 @@ def link_path(name: str) -> Path:
 
 
 def find_link(name: str, folder: Path) -> Path | None:
-    """A link file (relative to `folder`, with or without `.toml`) or a packaged link; None without
-    either.
+    """A link file (relative to `folder`, with or without `.toml`) or a packaged link, also by
+    another of its names; None without either.
     """
     for path in (folder / name, folder / f"{name}.toml", PACKAGED / f"{name}.toml"):
         if path.is_file():
             return path
-    return None
+    other = other_name(name)
+    return PACKAGED / f"{other.link}.toml" if other and other.link else None
 
 
 def no_link(name: str, folder: Path) -> InvalidValue:
@@ -183,7 +186,12 @@ def no_link(name: str, folder: Path) -> InvalidValue:
             f"a link file or a packaged link{f' (did you mean {near}?)' if near else ''}",
         )
     names = list(packaged_links())
-    near = nearest(name, names)
+    if (other := other_name(name)) and other.link is None:
+        return InvalidValue(
+            f"{format_value(name)}: no packaged link of {other.what} yet",
+            f"a link file or a packaged link (near: {', '.join(other.others)}); `ackclock list links` names those",
+        )
+    near = nearest(name, names) or nearest(name, list(other_names()))
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.4)
     like = f" (did you mean {near}?)" if near else f" (such as {', '.join(close)})" if close else ""
     return InvalidValue(
