@@ -46,7 +46,7 @@ def test_other_names_lead_to_packaged_links_and_are_none():
         ("modem", "cable-modem-5m"),
     ],
 )
-def test_scenario_has_the_link_of_another_name_and_its_title_says_which(name, link):
+def test_scenario_has_the_link_of_another_name_and_its_title_names_it(name, link):
     scenario = draft_of({"link": name, "duration": "1 s", "flow": [FLOW]}).check()
     assert scenario.title == f"{packaged_links()[link]} ({name}: the packaged link {link})"
     assert draft_of({"link": link, "duration": "1 s", "flow": [FLOW]}).check().title == packaged_links()[link]
@@ -81,7 +81,7 @@ def test_every_command_with_a_link_takes_other_names():
     assert all(taking.values())
 
 
-def test_command_says_which_link_it_took_and_its_document_has_that(capsys):
+def test_command_names_the_link_that_it_took_and_its_document_has_that(capsys):
     assert run(["show", "5G", "--json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["name"] == "nr-uplink"

@@ -11,14 +11,23 @@ from ackclock.cli.options import Json
 
 
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="A run folder or a capture.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="A run folder of the same kind, or a capture.")],
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="A run folder, a capture, or a file of iperf3 -J or Flent (a folder of them)."
+        ),
+    ],
+    b: Annotated[
+        str, typer.Argument(metavar="B", help="A run folder of the same kind, a capture, or files of the same program.")
+    ],
     all_: Annotated[bool, typer.Option("--all", help="Print all rows, not the first forty.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No remarks on stderr.")] = False,
 ) -> None:
-    """Two runs of a kind, or two captures: which figures differ by more than chance."""
+    """Two runs of a kind, two captures, or tests of iperf3 or Flent: which figures differ by more
+    than chance.
+    """
     from ackclock.cli.output import print_json, print_lines, print_tables, remark, write_page
     from ackclock.difference import diff as difference
     from ackclock.difference.tables import lines, tables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +12,7 @@ from ackclock.cli.options import Json, Out, Quiet, Seed
 
 
 def report(
-    run: Annotated[str, typer.Argument(help="A run folder, or its URL.")],
+    run: Annotated[str, typer.Argument(help="A run folder or its URL, or a file of iperf3 -J or Flent.")],
     format_: Annotated[
         str | None,
         typer.Option(
@@ -30,6 +31,15 @@ def report(
     from ackclock.result_folder import write_files, write_report
     from ackclock.storage.remote_folder import finished, of, shown
 
+    if Path(run).is_file():
+        from ackclock.test_files.report import write_report as write_file_report
+
+        page = write_file_report(Path(run), out, format_)
+        if json:
+            print_json({"run": run, "report": str(page)})
+        else:
+            print(page)
+        return
     folder = finished(run)
     files = [write_report(folder)] if format_ is None else write_files(folder, format_)
     names = [str(path) for path in files]

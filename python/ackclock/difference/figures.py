@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.errors import InputError
 from ackclock.folder_damage import damage_named
 from ackclock.simulation.metrics import of_run_with_jain
 from ackclock.statistics import Moments
@@ -150,6 +151,26 @@ def _measurement(folder: Path) -> Figures:
                 figures.moments[where, metric] = Moments(stats["count"], stats["mean"], stats["sd"] or 0.0)
     for direction, delay in (document["delay"] or {}).items():
         figures.add(f"delay {direction}", DELAY_FIGURES, delay)
+    return figures
+
+
+def file_figures(files: Sequence[Path]) -> Figures:
+    """The figures of tests of another program, one value for each file. Raises InputError for files
+    of several programs.
+    """
+    from ackclock.test_files import read_test_file
+
+    figures: Figures | None = None
+    for path in files:
+        test = read_test_file(path)
+        if figures is None:
+            figures = Figures(test.program, "test")
+        elif figures.kind != test.program:
+            raise InputError(f"a test of {test.program}", f"tests of {figures.kind}, as {files[0]}", file=str(path))
+        for where, values in test.figures.items():
+            for metric, value in values.items():
+                figures.samples.setdefault((where, metric), []).append(value)
+    assert figures is not None
     return figures
 
 

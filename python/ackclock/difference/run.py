@@ -6,12 +6,14 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.difference.figures import READERS, Figures, Where, capture_figures, folder_figures
+from ackclock.difference.figures import READERS, Figures, Where, capture_figures, file_figures, folder_figures
 from ackclock.difference.result import Diff
 from ackclock.errors import InputError, describe_path, native_errors
 from ackclock.statistics import Difference, Samples, differences
 from ackclock.storage.remote_folder import finished, is_url
 from ackclock.storage.run_kind import ANALYZE, SCHEDULE, kind_of
+from ackclock.test_files import sniffed
+from ackclock.test_files.read import files_in
 
 if TYPE_CHECKING:
     from ackclock.documents.diff import FigureDifference, RunDifference
@@ -22,11 +24,13 @@ def diff(a: str | Path, b: str | Path) -> Diff:
 
     Args:
         a, b: run folders of `simulate`, `sweep`, `compare`, `analyze` or `measure`, both of one
-            kind; or captures. A capture and a folder of `analyze` are of one kind.
+            kind; or captures; or files of iperf3 (`iperf3 -J`) or Flent, or folders of such files.
+            A capture and a folder of `analyze` are of one kind.
 
     Runs with the same seeds are compared seed by seed (paired t test), others by Welch's t test.
     The values are those of the seeds, of a capture those of flows to the same server port with data
-    in the same direction, of a measurement those of its tests and transfers. All tests of a call
+    in the same direction, of a measurement those of its tests and transfers, of a folder of files
+    of another program one for each file. All tests of a call
     are one family under Holm's correction: the probability that any figure differs by chance alone
     is at most 5 %.
 
@@ -46,7 +50,7 @@ def diff(a: str | Path, b: str | Path) -> Diff:
     if left.kind != right.kind:
         raise InputError.problem(
             f"A is of {_a_kind(left)} and B of {_a_kind(right)}",
-            "give two runs of one kind, or two captures",
+            "give two runs of one kind, two captures, or tests of one program",
             option="B",
         )
     found_left, found_right = left.found(), right.found()
@@ -114,9 +118,12 @@ def _read(path: str | Path, option: str) -> Figures:
                 file=str(path),
                 option=option,
             )
+        if files := files_in(where):
+            return file_figures(files)
     elif where.is_file():
-        return _capture(where)
-    raise InputError(describe_path(where), "a finished run folder, or a capture", file=str(path), option=option)
+        return file_figures([where]) if sniffed(where) else _capture(where)
+    allowed = "a finished run folder, a capture, or a file of iperf3 or Flent"
+    raise InputError(describe_path(where), allowed, file=str(path), option=option)
 
 
 def _capture(path: Path) -> Figures:

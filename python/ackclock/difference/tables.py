@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 WORDS = {True: "differs", False: "", None: "undecidable"}
 """`differs` in words."""
-COUNTS = ("drops", "timeouts", "rto_retransmits")
+COUNTS = ("drops", "timeouts", "rto_retransmits", "retransmits")
 """Figures that are counts: a whole number has no decimals."""
 MAX_ROWS = 40
 """Maximum number of rows of a table on the terminal; `--all` prints the others."""
