@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ackclock.errors import InputError, RunFailed
     from ackclock.fitting import Fit, fit
     from ackclock.input.objects import Bulk, ConstantRate, Flow, Hop, Link, OnOff, Probe, Tcp, Transfer, Web
+    from ackclock.link_import import LinkImport, import_link
     from ackclock.measurement import Measurement, measure, serve
     from ackclock.papers.reproduce import Reproduction, reproduce
     from ackclock.result import Result
@@ -65,6 +66,8 @@ _HOME = {
     "emulate": "emulation.run",
     "Fit": "fitting",
     "fit": "fitting",
+    "import_link": "link_import",
+    "LinkImport": "link_import",
     "list_papers": "api",
     "reproduce": "papers.reproduce",
     "Reproduction": "papers.reproduce",
@@ -107,6 +110,7 @@ __all__ = [
     "Hop",
     "InputError",
     "Link",
+    "LinkImport",
     "Loss",
     "Measurement",
     "OnOff",
@@ -125,6 +129,7 @@ __all__ = [
     "diff",
     "emulate",
     "fit",
+    "import_link",
     "list_groups",
     "list_hosts",
     "list_links",

@@ -13,7 +13,7 @@ import pytest
 from ackclock.cli import run
 from ackclock.errors import InputError
 from ackclock.input.scenario import draft_of
-from ackclock.link_import import ImportOptions, import_link
+from ackclock.link_import import import_link
 from ackclock.link_import.run import FORMATS
 from tests.support.documents import follows
 
@@ -32,7 +32,7 @@ def imported(tmp_path, monkeypatch):
 
     def read(text, **options):
         (tmp_path / "setup").write_text(text)
-        return import_link("setup", ImportOptions(**options)).document
+        return import_link("setup", **options).document
 
     return read
 
@@ -186,9 +186,9 @@ def test_variable_has_the_value_of_set_and_is_named_without_one(imported):
 
 def test_path_has_a_hop_of_the_rest_when_its_rtt_is_given(imported):
     text = "tc qdisc add dev ppp0 root cake bandwidth 9mbit overhead 0"
-    hops = imported(text, rtt=30 * 10**9)["link"]["hop"]
+    hops = imported(text, rtt="30 ms")["link"]["hop"]
     assert hops[0] == {"name": "internet", "delay": "15 ms"}
-    assert not imported(text, rtt=30 * 10**9)["assumed"]
+    assert not imported(text, rtt="30 ms")["assumed"]
 
 
 def test_commands_of_a_branch_that_removes_qdiscs_do_not_count(imported):

@@ -45,7 +45,8 @@ def iperf3(rate=20e6, rtt_us=30_000, retransmits=4, reverse=0, protocol="TCP", s
         }
         if sends and protocol == "TCP":
             stream |= {"rtt": rtt_us + 1000 * second, "snd_cwnd": 90_000, "retransmits": 1}
-        intervals.append({"streams": [stream], "sum": {**stream, "omitted": second == 0 and seconds > 3}})
+        total_of = {**stream, "omitted": second == 0 and seconds > 3}
+        intervals.append({"streams": [stream], "sum": total_of})
     ends: dict[str, Any]
     if protocol == "TCP":
         ends = {

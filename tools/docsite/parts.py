@@ -180,6 +180,14 @@ def rules() -> str:
     return _explained("rule")
 
 
+@part
+def lints() -> str:
+    """The lints of import by code."""
+    from ackclock.link_import.lints import texts
+
+    return table(["code", "what it is"], [[f"`{code}`", text] for code, text in sorted(texts().items())])
+
+
 def _explained(kind: str) -> str:
     from ackclock.explanations import explanations
 

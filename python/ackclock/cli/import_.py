@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Json, Quiet, one_of, time_above_zero, typed
+from ackclock.cli.options import Json, Quiet, one_of, typed
 
 
 class Side(StrEnum):
@@ -62,7 +62,7 @@ def import_(
     """
     from ackclock.cli.output import print_json, remark
     from ackclock.errors import InputError, format_value
-    from ackclock.link_import import FORMATS, ImportOptions, LineRates, import_link
+    from ackclock.link_import import FORMATS, import_link
 
     if format_ is not None:
         one_of(format_, FORMATS, "--format")
@@ -72,15 +72,18 @@ def import_(
         if not equals or not name.isidentifier():
             raise InputError(format_value(assignment), "a variable and its value, such as RATE=10mbit", option="--set")
         variables[name] = value
-    options = ImportOptions(
-        format_,
-        egress.value if egress else None,
-        None if rtt is None else time_above_zero(rtt, "--rtt"),
-        LineRates(_rate(line_down, "--line-down"), _rate(line_up, "--line-up")),
-        variables,
-    )
-    with typed({"format": "--format"}):
-        imported = import_link(file, options, out=out)
+    options = {"format": "--format", "rtt": "--rtt", "line_down": "--line-down", "line_up": "--line-up"}
+    with typed(options):
+        imported = import_link(
+            file,
+            format=format_,
+            egress=egress.value if egress else None,
+            rtt=rtt,
+            line_down=line_down,
+            line_up=line_up,
+            variables=variables,
+            out=out,
+        )
     if out is not None:
         imported.write(out, force=force)
     if json:
@@ -93,13 +96,3 @@ def import_(
     else:
         for lint in imported.document["lints"]:
             remark(f"{lint['code']}: {lint['text']}", quiet=quiet)
-
-
-def _rate(text: str | None, option: str) -> int | None:
-    from ackclock.errors import InputError, InvalidValue
-    from ackclock.input.units import rate_bps
-
-    try:
-        return None if text is None else rate_bps(text)
-    except InvalidValue as invalid:
-        raise InputError.of(invalid, option=option) from None

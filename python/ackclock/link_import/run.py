@@ -6,14 +6,16 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.errors import InputError, choices, format_value, not_readable
+from ackclock.errors import InputError, InvalidValue, choices, format_value, not_readable
 from ackclock.input.scenario.draft import draft_of
 from ackclock.input.toml_writer import to_toml
+from ackclock.input.units import rate_bps, time_ps
 from ackclock.link_import import link_table, lints, shell_script, tc_state
 from ackclock.link_import.dummynet import dummynet_path
 from ackclock.link_import.lints import LineRates
@@ -123,14 +125,68 @@ LINE_KINDS = ("pppoe", "vdsl", "adsl", "docsis", "dsl")
 """Words that say which line this is; the first in this order counts."""
 
 
-def import_link(source: str | Path, options: ImportOptions | None = None, *, out: Path | None = None) -> LinkImport:
-    """Read the set-up in a file, or on standard input for "-". `out` is where the link file will
-    be: paths of traces are relative to it.
+def import_link(
+    file: str | Path,
+    *,
+    format: str | None = None,
+    egress: Side | None = None,
+    rtt: str | None = None,
+    line_down: str | None = None,
+    line_up: str | None = None,
+    variables: Mapping[str, str] | None = None,
+    out: Path | None = None,
+) -> LinkImport:
+    """Read a set-up as people have it: a tc script, the output of `tc qdisc show`, OpenWrt's SQM, a
+    mahimahi command, dummynet pipes. Nothing is run.
 
-    Raises InputError: nothing can be read, or it is no set-up that import knows.
+    Args:
+        file: the file; "-" is standard input.
+        format: "tc", "tc-show", "sqm", "mahimahi", "dummynet" or "netem"; None: recognised.
+        egress: the direction of what the one interface of the set-up sends: "down" or "up"; None:
+            by its name.
+        rtt: the RTT of the rest of the path, such as "30 ms", which becomes a hop of its own.
+        line_down, line_up: the rates of the line, such as "50 Mb/s", which lints compare.
+        variables: values of shell variables that the file does not set.
+        out: where the link file will be: it names traces relative to its folder. Default: the
+            working folder.
+
+    Returns:
+        A LinkImport: `link` (a dict that `ackclock.simulate` takes), `toml`, `document` with the
+        lints and with what is not expressed, not understood or assumed.
+
+    Raises:
+        InputError: the file cannot be read, or is no set-up that import knows.
+
+    >>> import ackclock
+    >>> imported = ackclock.import_link("slow.sh")  # doctest: +SKIP
+    >>> [lint["code"] for lint in imported.document["lints"]]  # doctest: +SKIP
     """
+    if egress is not None and egress not in SIDES:
+        raise InputError(format_value(egress), choices(SIDES, egress), key="egress")
+    with keys_named("rtt"):
+        rest = None if rtt is None else time_ps(rtt)
+        if rest is not None and rest <= 0:
+            raise InvalidValue(format_value(rtt), "a time above zero")
+    rates = []
+    for key, text in (("line_down", line_down), ("line_up", line_up)):
+        with keys_named(key):
+            rates.append(None if text is None else rate_bps(text))
+    options = ImportOptions(format, egress, rest, LineRates(*rates), dict(variables or {}))
+    return imported(file, options, out)
+
+
+@contextmanager
+def keys_named(key: str) -> Iterator[None]:
+    """Name the argument of an invalid value."""
+    try:
+        yield
+    except InvalidValue as invalid:
+        raise InputError.of(invalid, key=key) from None
+
+
+def imported(source: str | Path, options: ImportOptions, out: Path | None) -> LinkImport:
+    """Read a set-up; see `import_link`."""
     given = _read(str(source))
-    options = options or ImportOptions()
     kind = options.format or _recognised(given)
     if kind not in FORMATS:
         raise InputError(format_value(kind), choices(FORMATS, kind), key="format")
