@@ -71,8 +71,8 @@ ROWS = [
     ("netem-reorders", netem("delay 9ms 2ms"), netem("delay 9ms"), "jitter (4.00 ms)"),
     ("tbf-burst", tbf("rate 1mbit burst 1513"), tbf("rate 1mbit burst 1514"), "below a full packet (1514 B"),
     ("tbf-burst", tbf("rate 1mbit burst 1499", "ppp0"), tbf("rate 1mbit burst 1500", "ppp0"), "(1500 B"),
-    # 1 Gb/s are 15625 B in 125 us.
-    ("tbf-burst", tbf("rate 1gbit burst 15624"), tbf("rate 1gbit burst 15625"), "(15625 B)"),
+    # 1 Gb/s are 125 kB in a millisecond.
+    ("tbf-burst", tbf("rate 1gbit burst 124999"), tbf("rate 1gbit burst 125000"), "send in 1 ms (125 kB)"),
     ("fq-codel-limit", htb("fq_codel limit 833"), htb("fq_codel limit 834"), "less than its interval of 100 ms"),
     ("fq-codel-limit", htb("fq_codel limit 50"), htb("pfifo limit 50"), "holds 6.00 ms"),
     ("fq-codel-limit", htb("fq_codel", "2gbit"), htb("fq_codel", "1gbit"), "limit 10240"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +184,6 @@ EXAMPLES: Mapping[str, Keys] = {
 """A value of each key that link files may not read yet."""
 
 
-@cache
 def reads(key: str) -> bool:
     """Whether a link file has this key."""
     return accepts(key, EXAMPLES[key])

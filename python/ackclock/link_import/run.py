@@ -187,15 +187,8 @@ def keys_named(key: str) -> Iterator[None]:
 def imported(source: str | Path, options: ImportOptions, out: Path | None) -> LinkImport:
     """Read a set-up; see `import_link`."""
     given = _read(str(source))
-    kind = options.format or _recognised(given)
-    if kind not in FORMATS:
-        raise InputError(format_value(kind), choices(FORMATS, kind), key="format")
-    setup = PathSetup(kind)
-    setup.line_kind = next(
-        (word for word in LINE_KINDS if re.search(rf"(?<![a-z]){word}", given.text, re.IGNORECASE)), ""
-    )
-    FORMATS[kind](given, setup, options)
-    lints.lint(setup, options.line_rates)
+    setup = _path_setup(given, options)
+    kind = setup.format
     folder = (out.parent if out is not None else Path()).absolute()
     tables = link_table.hops(setup, lambda path: os.path.relpath(path.absolute(), folder), options.rtt)
     if not any(setup.stages[side] for side in SIDES) or not tables:
@@ -219,6 +212,23 @@ def imported(source: str | Path, options: ImportOptions, out: Path | None) -> Li
         "assumed": [{"line": one.line, "text": one.text} for one in setup.assumed],
     }
     return LinkImport(document)
+
+
+def read_path(source: str | Path, options: ImportOptions) -> PathSetup:
+    """The path of a set-up, with its lints. Raises InputError."""
+    return _path_setup(_read(str(source)), options)
+
+
+def _path_setup(given: _Input, options: ImportOptions) -> PathSetup:
+    kind = options.format or _recognised(given)
+    if kind not in FORMATS:
+        raise InputError(format_value(kind), choices(FORMATS, kind), key="format")
+    setup = PathSetup(kind)
+    named = (word for word in LINE_KINDS if re.search(rf"(?<![a-z]){word}", given.text, re.IGNORECASE))
+    setup.line_kind = next(named, "")
+    FORMATS[kind](given, setup, options)
+    lints.lint(setup, options.line_rates)
+    return setup
 
 
 def _read(name: str) -> _Input:

@@ -246,7 +246,7 @@ class Walk:
             Bucket(rate, burst, peak),
             before,
             waits,
-            {"kind": "droptail", "bytes": f"{max(1, limit)} B"},
+            {"kind": "droptail", "bytes": show_size(max(1, limit))},
         )
 
     def cake(self, qdisc: Qdisc, _depth: int) -> list[Stage]:

@@ -1,0 +1,160 @@
+"""The keys of a link file for what a set-up is: those of today, and those that link files do not
+read yet, as text.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ackclock.export import qdisc_syntax
+from ackclock.input.checked_table import ReadBy
+from ackclock.input.link.hop import PER_DIRECTION
+from ackclock.link_import import link_table
+from ackclock.link_import.path_setup import Bucket, Framing
+from ackclock.link_import.run import ImportOptions, read_path
+from ackclock.link_import.tc_path import CAKE_FRAMINGS, cake_framing
+from tests.link_import.test_setups import SETUPS
+
+
+@pytest.fixture
+def hops(tmp_path, monkeypatch):
+    """The hops of a text for a link file that reads all keys, or the keys of version 0.1."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("up-12", "down-12"):
+        (tmp_path / name).write_text("1\n")
+
+    def read(text, *, reads_all):
+        monkeypatch.setattr(link_table, "accepts", lambda key, value: reads_all)
+        (tmp_path / "setup").write_text(text)
+        setup = read_path("setup", ImportOptions())
+        found = link_table.hops(setup, str)
+        return found, [note.text for note in setup.differs]
+
+    return read
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_setup_is_written_with_the_keys_that_link_files_read(name, hops):
+    before, lost = hops(SETUPS[name]["input"], reads_all=False)
+    assert before == SETUPS[name]["hop"]
+    after, fewer = hops(SETUPS[name]["input"], reads_all=True)
+    assert len(after) == len(before) and len(fewer) <= len(lost)
+    text = str(after)
+    framed = any("framing" in one or "Ethernet header" in one for one in lost)
+    assert ("framing" in text) == (framed or "framing" in str(before))
+    assert ("policer" in text) == any("a policer of" in one for one in lost)
+    assert ("shaper" in text) == any(": a burst of" in one for one in lost)
+    words = ("a policer of", ": a burst of", "a framing of", "Ethernet header")
+    assert not any(word in one for one in fewer for word in words)
+
+
+POLICER = """tc qdisc add dev wan handle ffff: ingress
+tc filter add dev wan parent ffff: matchall police rate 20mbit burst 40kb drop
+"""
+
+
+def test_policer_and_its_framing_are_tables_when_link_files_read_them(hops):
+    (hop,), lost = hops(POLICER, reads_all=True)
+    assert hop == {
+        "name": "wan-police",
+        "policer": {"down": {"rate": "20 Mb/s", "burst": "40 KiB", "exceed": "drop"}},
+    }
+    assert lost == []
+    (hop,), lost = hops(POLICER, reads_all=False)
+    assert hop["queue"] == {"down": {"kind": "droptail", "bytes": "40 KiB"}} and len(lost) == 1
+
+
+def test_bucket_is_a_shaper_with_its_queue_when_it_holds_more_than_a_millisecond(hops):
+    text = "tc qdisc add dev ppp0 root tbf rate 8mbit burst {} limit 60000 peakrate 9mbit mtu 1500"
+    (hop,), _ = hops(text.format("30kb"), reads_all=True)
+    queue = {"kind": "droptail", "bytes": "60 kB"}
+    shaper = {"rate": "8 Mb/s", "burst": "30 KiB", "peak": "9 Mb/s", "queue": queue}
+    assert hop == {"name": "ppp0-tbf", "shaper": {"up": shaper}}
+    (hop,), _ = hops(text.format("3000"), reads_all=True)
+    assert hop == {"name": "ppp0-tbf", "queue": {"up": queue}, "rate": {"up": "8 Mb/s"}}
+
+
+@pytest.mark.parametrize(
+    ("words", "table"),
+    [
+        ("pppoe-ptm", {"kind": "pppoe-ptm"}),
+        ("pppoe-ptm ether-vlan", {"cells": "ptm", "overhead": "34 B"}),
+        ("docsis", {"kind": "docsis"}),
+        ("ethernet ether-vlan", {"cells": "none", "overhead": "42 B", "mpu": "84 B"}),
+        ("conservative", {"kind": "conservative"}),
+        ("atm overhead 44", {"cells": "atm", "overhead": "44 B"}),
+        ("noatm overhead 18 mpu 64", {"kind": "docsis"}),
+    ],
+)
+def test_framing_of_cake_has_the_kind_of_its_keyword(words, table):
+    framing, rest = cake_framing(words.split())
+    assert framing is not None and rest == []
+    assert link_table.framing_table(framing) == table
+
+
+@pytest.mark.parametrize("kind", CAKE_FRAMINGS)
+def test_overheads_are_those_of_the_manual(kind):
+    """tc-cake(8): AAL5's trailer is part of the overhead; a packet on ADSL takes whole cells."""
+    figures = {
+        "pppoa-vcmux": (10, "atm", 0),
+        "pppoa-llc": (14, "atm", 0),
+        "pppoe-vcmux": (32, "atm", 0),
+        "pppoe-llcsnap": (40, "atm", 0),
+        "bridged-vcmux": (24, "atm", 0),
+        "bridged-llcsnap": (32, "atm", 0),
+        "ipoa-vcmux": (8, "atm", 0),
+        "ipoa-llcsnap": (16, "atm", 0),
+        "pppoe-ptm": (30, "ptm", 0),
+        "bridged-ptm": (22, "ptm", 0),
+        "docsis": (18, "none", 64),
+        "ethernet": (38, "none", 84),
+        "conservative": (48, "atm", 0),
+        "raw": (0, "none", 0),
+    }
+    framing = CAKE_FRAMINGS[kind]
+    assert (framing.overhead, framing.cells, framing.mpu) == figures[kind]
+    for size in (40, 52, 576, 1492, 1500):
+        total = max(size + framing.overhead, framing.mpu)
+        expected = {"atm": 53 * ((total + 47) // 48), "ptm": total + (total + 63) // 64, "none": total}
+        assert framing.counted(size) == expected[framing.cells]
+
+
+def test_link_file_of_today_decides_which_keys_are_written():
+    for key, value in link_table.EXAMPLES.items():
+        assert link_table.reads(key) == (key in PER_DIRECTION), value
+    assert link_table.accepts("framing", {"kind": "atm", "overhead": "2 B"})
+    assert not link_table.accepts("framing", {"kind": "smoke signals"})
+    assert ReadBy("Hop")({"name": "a", "rate": "1 Mb/s"})
+
+
+def test_policer_and_shaper_of_examples_have_all_their_keys():
+    assert link_table.policer_table(Bucket(10**6, 3000, exceed="ce")) == {
+        "rate": "1 Mb/s",
+        "burst": "3 kB",
+        "exceed": "ce",
+    }
+    assert link_table.shaper_table(Bucket(10**6), None) == {"rate": "1 Mb/s", "burst": "1 packet"}
+    assert link_table.framing_table(Framing("none", 14)) == {"cells": "none", "overhead": "14 B"}
+
+
+def test_units_are_those_of_tc():
+    """tc(8), RATES, SIZES and TIMES; as iproute2 6.1 prints them."""
+    assert [qdisc_syntax.rate(text) for text in ("1mbit", "1MBit", "1mbps", "1mibit", "1kbps", "8")] == [
+        1e6,
+        1e6,
+        8e6,
+        2**20,
+        8e3,
+        8,
+    ]
+    assert [qdisc_syntax.size(text) for text in ("1k", "1kb", "32kbit", "1mb", "1500")] == [
+        1024,
+        1024,
+        4096,
+        2**20,
+        1500,
+    ]
+    assert [qdisc_syntax.time(text) for text in ("1ms", "1s", "1", "2usecs", "1e+06us")] == [1e3, 1e6, 1, 2, 1e6]
+    for text in ("1 mbit", "1mbits", "mbit", "1qbit", "-1mbit"):
+        with pytest.raises(ValueError, match="no number"):
+            qdisc_syntax.rate(text)
