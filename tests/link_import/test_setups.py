@@ -228,3 +228,49 @@ def test_trace_is_relative_to_the_link_file_that_names_it(tmp_path, monkeypatch)
         "up": {"trace": "../traces/up", "start": "0 s"},
     }
     assert run(["show", "links/cell.toml", "--json"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "hop"),
+    [
+        (
+            "ip netns exec server tc qdisc add dev v0 root netem delay 20ms\n"
+            "ip netns exec client tc qdisc add dev v0 root netem delay 9ms\n",
+            {"name": "line", "delay": {"down": "20 ms", "up": "9 ms"}},
+        ),
+        ("tc -n client qdisc add dev v0 root netem delay 9ms", {"name": "v0@client-netem", "delay": {"up": "9 ms"}}),
+        (
+            "docker exec -it a tc qdisc add dev eth0 root netem delay 9ms",
+            {"name": "eth0@a-netem", "delay": {"down": "9 ms"}},
+        ),
+        (
+            'sudo bash -c "tc qdisc add dev eth3 root netem delay 7ms; true"',
+            {"name": "eth3-netem", "delay": {"down": "7 ms"}},
+        ),
+        ("TC=$(which tc)\n$TC qdisc add dev e0 root netem delay 3ms", {"name": "e0-netem", "delay": {"down": "3 ms"}}),
+        ("tc -batch - <<X\nqdisc add dev e0 root netem delay 3ms\nX", {"name": "e0-netem", "delay": {"down": "3 ms"}}),
+        (
+            "for d in e0 e1; do for n in 1; do tc qdisc add dev $d root netem delay ${n}ms; done; done",
+            {"name": "line", "delay": "1 ms"},
+        ),
+        (
+            "ip link set dev ppp0 txqueuelen 30\ntc qdisc add dev ppp0 root handle 1: htb default 1\n"
+            "tc class add dev ppp0 parent 1: classid 1:1 htb rate 2mbit",
+            {"name": "ppp0-htb", "queue": {"up": {"kind": "droptail", "packets": 30}}, "rate": {"up": "2 Mb/s"}},
+        ),
+    ],
+)
+def test_command_counts_wherever_it_runs(text, hop, imported):
+    assert imported(text)["link"]["hop"] == [hop]
+
+
+def test_mtu_is_named_as_not_expressed(imported):
+    text = "ip link set dev eth0 mtu 1400\ntc qdisc add dev eth0 root netem delay 3ms"
+    assert imported(text)["not_expressed"] == [{"line": 1, "text": "an MTU of 1400: the link file has none"}]
+
+
+def test_queue_without_a_shaper_has_the_rate_of_the_line_where_it_is_given(imported):
+    text = "tc qdisc replace dev wan root fq_codel"
+    assert "rate" not in imported(text)["link"]["hop"][0]
+    assert "--line-up gives it" in imported(text)["assumed"][0]["text"]
+    assert imported(text, line_up="9 Mb/s")["link"]["hop"][0]["rate"] == {"up": "9 Mb/s"}

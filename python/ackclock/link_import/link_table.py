@@ -43,6 +43,10 @@ def hops(setup: PathSetup, trace_name: TraceName, rtt: int | None = None) -> lis
         if down or up:
             found.append(_both(down, up))
         return found
+    if not sides["down"] or not sides["up"]:  # packets of the other direction pass the same hops
+        return found + _unique(
+            [_both(keys, {}) for keys in sides["down"]] + [_both({}, keys) for keys in reversed(sides["up"])]
+        )
     down_hops = [{"name": keys.pop("name"), "only": "down", **keys} for keys in sides["down"]]
     up_hops = [{"name": keys.pop("name"), "only": "up", **keys} for keys in reversed(sides["up"])]
     return found + _unique([*down_hops, *up_hops])
@@ -64,7 +68,7 @@ def _unique(found: Sequence[Keys]) -> list[Keys]:
     names: set[str] = set()
     for hop in found:
         name, number = hop["name"], 2
-        if name in names:
+        if name in names and "only" in hop:
             name = f"{name}-{hop['only']}"
         while name in names:
             name, number = f"{hop['name']}-{number}", number + 1

@@ -84,7 +84,9 @@ def _words(line: str) -> list[str]:
 
 def _assignment(words: list[str]) -> tuple[str, str, str] | None:
     """``sqm.NAME.OPTION=VALUE`` of `uci show` and `uci set`."""
-    word = words[2] if words[:2] == ["uci", "set"] and words[2:] else words[0]
+    places = {("uci", "set"): 2, ("set",): 1}
+    place = next((n for start, n in places.items() if tuple(words[: len(start)]) == start and words[n:]), 0)
+    word = words[place]
     match = re.fullmatch(r"sqm\.([\w@\[\]-]+)(?:\.(\w+))?=(.*)", word, re.DOTALL)
     return (match[1], match[2] or "", match[3].strip("'\"")) if match else None
 
@@ -116,7 +118,9 @@ def sqm_path(text: str, setup: PathSetup) -> None:
 def _stages(section: Section, setup: PathSetup) -> Iterator[tuple[Side, Stage]]:
     options = section.options
     interface = options.get("interface", section.name)
-    script, kind = options.get("script", "simple.qos"), options.get("qdisc", "fq_codel")
+    script, kind = options.get("script", "piece_of_cake.qos"), options.get("qdisc", "cake")
+    if "script" not in options or "qdisc" not in options:
+        setup.assume(section.line, f"{section.name}: without script or qdisc, SQM's defaults: {script} with {kind}")
     sides: tuple[tuple[Side, str, str, str], ...] = (
         ("down", "download", "iqdisc_opts", "i"),
         ("up", "upload", "eqdisc_opts", "e"),

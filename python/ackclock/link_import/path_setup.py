@@ -127,6 +127,12 @@ class Stage:
         return self.rate if isinstance(self.rate, int) else None
 
     @property
+    def has_effect(self) -> bool:
+        """Whether a packet notices it."""
+        parts = (self.policer, self.rate, self.queue, self.loss, self.duplicate, self.delay, self.jitter, self.reorder)
+        return any(part is not None and part != 0 for part in parts)
+
+    @property
     def delays_only(self) -> bool:
         """Whether it has a constant delay and nothing else."""
         return self == Stage(
@@ -176,6 +182,8 @@ class PathSetup:
     line_kind: str = ""
     translates_addresses: bool = False
     outer_interfaces: set[str] = field(default_factory=set)
+    txqueuelen: dict[str, int] = field(default_factory=dict)
+    """Packets of the default queue of an interface, where the input sets it."""
 
     def differ(self, line: int | None, text: str) -> None:
         """Say once what is lost."""

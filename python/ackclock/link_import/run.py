@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,11 @@ FORMATS: Mapping[str, Callable[[_Input, PathSetup, ImportOptions], None]] = {
 }
 """The formats of inputs, by name."""
 SIGNS: Mapping[str, re.Pattern[str]] = {
-    "tc": re.compile(r"^[^#\n]*\btc\b.{0,40}\b(?:q\w*|cl\w*|f\w*)\s+(?:a\w*|r\w*|c\w*|d\w*)\s", re.MULTILINE),
+    "tc": re.compile(
+        r"^[^#\n]*\btc\b.{0,40}\b(?:q\w*|cl\w*|f\w*)\s+(?:a\w*|r\w*|c\w*|d\w*)\s"
+        r"|^[^#\n]*\b(?:qdisc|class|filter)\s+(?:add|replace|change|del\w*)\s",
+        re.MULTILINE,
+    ),
     "tc-show": re.compile(tc_state.SHOWN.pattern, re.MULTILINE),
     "sqm": re.compile(
         r"^\s*config\s+queue\b|\bsqm\.[\w@\[\]-]+(?:\.\w+)?=|^\s*option\s+(?:download|upload|interface)\b", re.MULTILINE
@@ -193,10 +197,8 @@ def imported(source: str | Path, options: ImportOptions, out: Path | None) -> Li
     tables = link_table.hops(setup, lambda path: os.path.relpath(path.absolute(), folder), options.rtt)
     if not any(setup.stages[side] for side in SIDES) or not tables:
         raise _nothing(given, setup)
-    if options.rtt is None and not any(stage.delay or stage.jitter for side in SIDES for stage in setup.stages[side]):
-        setup.assume(
-            None, "the input has no delay: the RTT without a queue is 0; --rtt adds that of the rest of the path"
-        )
+    if options.rtt is None:
+        _assume_rtt(setup)
     name = "standard input" if given.name == STDIN else Path(given.name).name
     link = {"title": f"Imported from {name}", "source": f"{TITLES[kind]}, {name}", "hop": tables}
     _check(link, folder, given)
@@ -227,8 +229,39 @@ def _path_setup(given: _Input, options: ImportOptions) -> PathSetup:
     named = (word for word in LINE_KINDS if re.search(rf"(?<![a-z]){word}", given.text, re.IGNORECASE))
     setup.line_kind = next(named, "")
     FORMATS[kind](given, setup, options)
+    for side in SIDES:
+        setup.stages[side] = [stage for stage in setup.stages[side] if stage.has_effect]
+        _rate_of_line(setup, side, options.line_rates)
     lints.lint(setup, options.line_rates)
     return setup
+
+
+def _assume_rtt(setup: PathSetup) -> None:
+    """What follows from a set-up without a delay."""
+    stages = [stage for side in SIDES for stage in setup.stages[side]]
+    if any(stage.delay for stage in stages):
+        return
+    if not any(stage.rate or stage.policer for stage in stages):
+        setup.assume(
+            None, "the input has neither a delay nor a rate, which a run needs: --rtt adds the rest of the path"
+        )
+    elif not any(stage.jitter or stage.reorder for stage in stages):
+        setup.assume(
+            None, "the input has no delay: the RTT without a queue is 0; --rtt adds that of the rest of the path"
+        )
+
+
+def _rate_of_line(setup: PathSetup, side: Side, line_rates: LineRates) -> None:
+    """A queue without a shaper waits for the interface's own rate: that of the line."""
+    stages = setup.stages[side]
+    if not stages or stages[-1].queue is None or any(stage.rate or stage.policer for stage in stages):
+        return
+    last = stages[-1]
+    if line_rates.of(side) is None:
+        setup.assume(
+            last.line, f"{last.device}: {last.kind} waits for the interface's own rate: --line-{side} gives it"
+        )
+    stages[-1] = replace(last, rate=line_rates.of(side))
 
 
 def _read(name: str) -> _Input:

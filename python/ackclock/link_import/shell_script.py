@@ -25,6 +25,8 @@ CASE_LABEL = re.compile(r"\(?[\w*|\"'.\-\[\] ]{1,60}\)\s*")
 FUNCTION = re.compile(rf"(?:function\s+)?({NAME})\s*\(\s*\)\s*\{{?|function\s+({NAME})\s*\{{?")
 FOLDER = re.compile(r"\$\(\s*(?:cd\s+)?\"?\$?\(?\s*dirname[^()]*\)?\"?\s*(?:&&\s*pwd)?\s*\)")
 """The folder of the script itself."""
+PROGRAM = re.compile(r"(?:\$\(|`)\s*(?:which|command\s+-v|type\s+-p)\s+([\w./-]+)\s*(?:\)|`)")
+"""The path of a program."""
 OPENS, CLOSES = ("if", "case", "while", "until", "for"), ("fi", "esac", "done")
 OPERATORS = {
     ast.Add: operator.add,
@@ -55,7 +57,8 @@ def commands(text: str, variables: Mapping[str, str] | None = None, folder: str 
     """The commands of a script in order, loops over words expanded. `variables` have values that
     the script does not give; `folder` is the script's.
     """
-    statements = list(_statements(FOLDER.sub(lambda _: folder, text)))
+    text = PROGRAM.sub(lambda found: found[1], FOLDER.sub(lambda _: folder, text))
+    statements = list(_statements(text))
     yield from _Reader(statements, dict(variables or {}), dict(variables or {})).run(0, len(statements))
 
 

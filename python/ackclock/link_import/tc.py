@@ -55,9 +55,9 @@ def _directions(state: TcState, setup: PathSetup, egress: Side | None) -> None:
             *walk.policers(["root", "egress", *[q.handle for q in walk.there.qdiscs if q.parent == "root"]]),
             *walk.stages(),
         ]
-        for side in SIDES if device == "lo" else (sides[device],):
+        for side in SIDES if _is_loopback(device) else (sides[device],):
             _add(setup, side, stages)
-        if device == "lo" and any(stage.rate for stage in stages):
+        if _is_loopback(device) and any(stage.rate for stage in stages):
             setup.differ(None, "lo: both directions share its rate and queue: here each has its own")
     for ifb, device in arriving.items():
         _add(
@@ -71,6 +71,10 @@ def _directions(state: TcState, setup: PathSetup, egress: Side | None) -> None:
             _other(sides.get(device)),
             Walk(device, state.interfaces[device], setup).policers([INGRESS, "ingress", "ffff:fff2"]),
         )
+
+
+def _is_loopback(device: str) -> bool:
+    return device.partition("@")[0] == "lo"
 
 
 def _other(side: Side | None) -> Side:
@@ -122,11 +126,15 @@ def _sides(sent: list[str], received: list[str], setup: PathSetup, egress: Side 
     for device in devices:
         if egress is not None and len(devices) == 1:
             sides[device] = egress
+        elif re.search("@.*client", device, re.IGNORECASE):
+            sides[device] = "up"
+        elif re.search("@.*server", device, re.IGNORECASE):
+            sides[device] = "down"
         elif device in setup.outer_interfaces or TOWARDS_SERVERS.fullmatch(device):
             sides[device] = "up"
         elif TOWARDS_CLIENTS.fullmatch(device):
             sides[device] = "down"
-    left = [device for device in devices if device not in sides and device != "lo"]
+    left = [device for device in devices if device not in sides and not _is_loopback(device)]
     if egress is not None:
         sides.update(dict.fromkeys(left, egress))
     elif len(left) == 1 and len(devices) == 1:

@@ -315,7 +315,9 @@ class Walk:
         before, waits = self.inner([leaf.classid], depth)
         if waits is None and not any(stage.rate for stage in before):
             self.setup.assume(
-                leaf.line, f"{self.device}: class {leaf.classid} has the default queue, of txqueuelen: 1000 packets"
+                leaf.line,
+                f"{self.device}: class {leaf.classid} has the default queue, of txqueuelen: "
+                f"{self.queues.default_length()} packets",
             )
         return self._shaped(
             replace(qdisc, stab=qdisc.stab or leaf.words),
@@ -323,7 +325,7 @@ class Walk:
             Bucket(rate, self._class_burst(leaf)),
             before,
             waits,
-            {"kind": "droptail", "packets": 1000},
+            {"kind": "droptail", "packets": self.queues.default_length()},
         )
 
     def _class(self, qdisc: Qdisc, major: str, default_id: str) -> TrafficClass | None:

@@ -65,7 +65,7 @@ class QueueReader:
             queue, typed, _ = self.cake(qdisc, list(qdisc.words))
             return queue, typed
         if qdisc.kind == "pfifo_fast":
-            return {"kind": "droptail", "packets": TXQUEUELEN}, {}
+            return {"kind": "droptail", "packets": self.default_length()}, {}
         if qdisc.kind == "fq_pie":
             self.setup.differ(qdisc.line, f"{self.device}: fq_pie: pie, one queue for all flows, replaces it")
             return {"kind": "pie"}, {}
@@ -86,8 +86,13 @@ class QueueReader:
 
     def _limit(self, qdisc: Qdisc, given: Mapping[str, Any]) -> int:
         if "limit" not in given:
-            self.setup.assume(qdisc.line, f"{self.device}: {qdisc.kind}'s limit is txqueuelen, {TXQUEUELEN} packets")
-        return max(1, int(given.get("limit", TXQUEUELEN)))
+            length = self.default_length()
+            self.setup.assume(qdisc.line, f"{self.device}: {qdisc.kind}'s limit is txqueuelen, {length} packets")
+        return max(1, int(given.get("limit", self.default_length())))
+
+    def default_length(self) -> int:
+        """Packets of a queue without a limit of its own: the interface's txqueuelen."""
+        return self.setup.txqueuelen.get(self.device, TXQUEUELEN)
 
     def _pfifo(self, qdisc: Qdisc, given: Mapping[str, Any]) -> dict[str, Any]:
         return {"kind": "droptail", "packets": self._limit(qdisc, given)}

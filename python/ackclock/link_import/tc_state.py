@@ -5,23 +5,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
+from ackclock.link_import import shell_script
 from ackclock.link_import.path_setup import PathSetup
 from ackclock.link_import.shell_script import Command
 
 INGRESS = "ffff:"
 KEEPING = ("fq_codel", "codel", "pie", "cake", "fq")
 """Qdiscs whose `change` keeps what is not typed."""
+OBJECTS = ("qdisc", "class", "filter")
+VERBS = ("add", "delete", "del", "replace", "change", "show", "list", "ls")
 WITHOUT_EFFECT = (
     *("echo", "printf", "sleep", "set", "cd", "exit", "return", "true", "false", ":", "shift", "read", "wait", "local"),
     *("modprobe", "insmod", "ping", "ping6", "iperf", "iperf3", "curl", "wget", "clear", "date", "test", "[", "[["),
-    *("ifconfig", "ip", "sysctl", "which", "command", "trap", "source", ".", "export", "unset", "declare", "esac"),
+    *("sysctl", "which", "command", "trap", "source", ".", "export", "unset", "declare", "esac"),
     *("break", "continue", "usage", "apt", "apt-get", "opkg", "tee", "cat", "grep", "id", "whoami", "kill", "chmod"),
     *("awk", "sed", "cut", "head", "tail", "watch", "ssh", "route", "brctl", "bridge", "logger", "uname", "eval"),
 )
 """Commands that leave the rate, delay and queue of a link as they are."""
+ELSEWHERE = ("ip", "docker", "podman", "lxc", "kubectl", "nsenter", "unshare", "ssh", "chroot", "timeout", "env", "su")
+"""Programs that run a command elsewhere."""
+SHELLS = ("sh", "bash", "dash", "ash", "eval")
 SHOWN = re.compile(r"\s*(?:qdisc|class)\s+[a-z_0-9]+\s+[0-9a-f]*:\S*\s")
 
 
@@ -118,16 +125,18 @@ def full_handle(text: str) -> str:
 def run(commands: Iterable[Command], setup: PathSetup) -> TcState:
     """The state after the commands; what is no command of tc and may have an effect is named."""
     state = TcState()
-    for command in commands:
+    for command in unwrapped(commands):
         words = list(command.words)
         program = words[0].rpartition("/")[2]
-        if program == "tc":
+        if program == "tc" or (program in OBJECTS and words[1:2] and words[1] in VERBS):  # a line of `tc -batch`
             try:
-                _tc(state, command, words[1:], setup)
+                _tc(state, command, words[program == "tc" :], setup)
             except ValueError as error:
                 setup.misunderstand(command.line, command.text, str(error))
         elif program in ("iptables", "ip6tables", "iptables-legacy", "nft"):
             _firewall(command, setup)
+        elif program in ("ip", "ifconfig"):
+            _interface_settings(command, setup)
         elif program == "ethtool":
             pass
         elif program not in WITHOUT_EFFECT:
@@ -137,6 +146,58 @@ def run(commands: Iterable[Command], setup: PathSetup) -> TcState:
             state.interfaces[device] = before
             setup.assume(None, f"{device}: the script deletes its qdiscs at the end; the state before is imported")
     return state
+
+
+def unwrapped(commands: Iterable[Command], depth: int = 0) -> Iterator[Command]:
+    """Commands without the program that runs them elsewhere: in a namespace, a container, on
+    another host, or in a shell. Interfaces of another machine are named NAME@MACHINE.
+    """
+    for command in commands:
+        words = command.words
+        program = words[0].rpartition("/")[2]
+        text = next((word for word in words[1:] if re.search(r"\btc\s+\w", word)), None)
+        place = next((n for n, word in enumerate(words) if n and word.rpartition("/")[2] == "tc"), None)
+        if program in (*ELSEWHERE, *SHELLS) and text is not None and depth < 3:
+            inner = [replace(one, line=command.line) for one in shell_script.commands(text)]
+            conditional = [replace(one, is_conditional=command.is_conditional or one.is_conditional) for one in inner]
+            yield from unwrapped((_on(one, _machine(words)) for one in conditional), depth + 1)
+        elif program in ELSEWHERE and place is not None:
+            yield _on(replace(command, words=words[place:]), _machine(words))
+        elif program == "tc" and words[1:2] and words[1] in ("-n", "-netns", "-net") and words[2:]:
+            yield _on(replace(command, words=("tc", *words[3:])), words[2])
+        else:
+            yield command
+
+
+def _machine(words: Sequence[str]) -> str:
+    """The namespace, container or host of a command, where its words say which."""
+    program = words[0].rpartition("/")[2]
+    if list(words[:3]) == ["ip", "netns", "exec"] and words[3:]:
+        return words[3]
+    skipped = ("exec", "sudo", "sh", "bash", "run", "--")
+    names = [word for word in words[1:] if not word.startswith("-") and word not in skipped and " " not in word]
+    return names[0] if names and program in ("docker", "podman", "lxc", "kubectl", "ssh") and names[0] != "tc" else ""
+
+
+def _on(command: Command, machine: str) -> Command:
+    """The command with its interfaces named after the machine."""
+    label = re.sub(r"[^\w-]", "", machine)[:30]
+    if not label:
+        return command
+    words = [f"{word}@{label}" if before == "dev" else word for before, word in pairwise(("", *command.words))]
+    return replace(command, words=tuple(words))
+
+
+def _interface_settings(command: Command, setup: PathSetup) -> None:
+    """The MTU and the queue length of an interface."""
+    words = command.words
+    for key, value in pairwise(words):
+        if key == "mtu" and value != "1500":
+            setup.differ(command.line, f"an MTU of {value[:20]}: the link file has none")
+        if key in ("txqueuelen", "txqlen") and re.fullmatch(r"\d{1,7}", value):
+            named = dict(pairwise(words))
+            device = named.get("dev") or named.get("set") or words[1]
+            setup.txqueuelen[_named(device)] = max(1, int(value))
 
 
 def _firewall(command: Command, setup: PathSetup) -> None:
@@ -155,20 +216,12 @@ def _tc(state: TcState, command: Command, words: list[str], setup: PathSetup) ->
         words = words[2:] if words[0] in ("-n", "-netns", "-b", "-batch") and words[1:] else words[1:]
     if len(words) < 2:
         raise ValueError("no command of tc")
-    objects: dict[str, Callable[[TcState, Command, str, list[str], PathSetup], None]] = {
-        "qdisc": _qdisc,
-        "class": _class,
-        "filter": _filter,
-    }
-    kind = next((name for name in objects if name.startswith(words[0])), None)
-    verb = next(
-        (name for name in ("add", "delete", "replace", "change", "show", "list", "ls") if name.startswith(words[1])),
-        None,
-    )
+    kind = next((name for name in OBJECTS if name.startswith(words[0])), None)
+    verb = next((name for name in VERBS if name.startswith(words[1])), None)
     if kind is None or verb is None:
         raise ValueError(f"no command of tc that import reads: {' '.join(words[:2])}")
     if verb not in ("show", "list", "ls"):
-        objects[kind](state, command, verb, words[2:], setup)
+        _READERS[kind](state, command, verb, words[2:], setup)
 
 
 def _named(text: str) -> str:
@@ -208,7 +261,7 @@ def _qdisc(state: TcState, command: Command, verb: str, words: list[str], setup:
     device = place["dev"]
     there = state.interface(device)
     parent = full_handle(place.get("parent", ""))
-    if verb == "delete":
+    if verb in ("delete", "del"):
         if not command.is_conditional:
             _delete(state, device, place.get("kind") or parent)
         return
@@ -288,7 +341,7 @@ def _class(state: TcState, command: Command, verb: str, words: list[str], setup:
     place, rest = _place(words)
     there = state.interface(place["dev"])
     classid = full_handle(place.get("classid", ""))
-    if verb == "delete":
+    if verb in ("delete", "del"):
         if not command.is_conditional:
             there.classes = [one for one in there.classes if one.classid != classid]
         return
@@ -305,7 +358,7 @@ def _class(state: TcState, command: Command, verb: str, words: list[str], setup:
 def _filter(state: TcState, command: Command, verb: str, words: list[str], setup: PathSetup) -> None:
     place, rest = _place(words)
     there = state.interface(place["dev"])
-    if verb == "delete":
+    if verb in ("delete", "del"):
         return
     flowid = redirect = ""
     parent = place.get("parent", "root")
@@ -393,6 +446,13 @@ def _matches_all(words: Sequence[str]) -> bool:
         )
         is not None
     )
+
+
+_READERS: Mapping[str, Callable[[TcState, Command, str, list[str], PathSetup], None]] = {
+    "qdisc": _qdisc,
+    "class": _class,
+    "filter": _filter,
+}
 
 
 def read_shown(text: str, setup: PathSetup) -> TcState:
