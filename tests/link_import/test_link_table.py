@@ -10,9 +10,9 @@ from ackclock.export import qdisc_syntax
 from ackclock.input.checked_table import ReadBy
 from ackclock.input.link.hop import PER_DIRECTION
 from ackclock.link_import import link_table
+from ackclock.link_import.cake_framing import CAKE_FRAMINGS, cake_framing
 from ackclock.link_import.path_setup import Bucket, Framing
 from ackclock.link_import.run import ImportOptions, read_path
-from ackclock.link_import.tc_path import CAKE_FRAMINGS, cake_framing
 from tests.link_import.test_setups import SETUPS
 
 

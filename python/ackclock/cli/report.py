@@ -32,7 +32,7 @@ def report(
     from ackclock.storage.remote_folder import finished, of, shown
 
     if Path(run).is_file():
-        from ackclock.test_files.report import write_report as write_file_report
+        from ackclock.other_programs.report import write_report as write_file_report
 
         page = write_file_report(Path(run), out, format_)
         if json:

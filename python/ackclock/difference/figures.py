@@ -158,11 +158,11 @@ def file_figures(files: Sequence[Path]) -> Figures:
     """The figures of tests of another program, one value for each file. Raises InputError for files
     of several programs.
     """
-    from ackclock.test_files import read_test_file
+    from ackclock.other_programs import read_program_test
 
     figures: Figures | None = None
     for path in files:
-        test = read_test_file(path)
+        test = read_program_test(path)
         if figures is None:
             figures = Figures(test.program, "test")
         elif figures.kind != test.program:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from ackclock.difference.figures import READERS, Figures, Where, capture_figures, file_figures, folder_figures
 from ackclock.difference.result import Diff
 from ackclock.errors import InputError, describe_path, native_errors
+from ackclock.other_programs import sniffed
+from ackclock.other_programs.read import files_in
 from ackclock.statistics import Difference, Samples, differences
 from ackclock.storage.remote_folder import finished, is_url
 from ackclock.storage.run_kind import ANALYZE, SCHEDULE, kind_of
-from ackclock.test_files import sniffed
-from ackclock.test_files.read import files_in
 
 if TYPE_CHECKING:
     from ackclock.documents.diff import FigureDifference, RunDifference

@@ -11,6 +11,7 @@ from ackclock.errors import InvalidValue
 from ackclock.format import three
 from ackclock.input.checked_table import ReadBy
 from ackclock.input.units import show_rate, show_size, show_time
+from ackclock.link_import.cake_framing import CAKE_FRAMINGS
 from ackclock.link_import.path_setup import (
     ETHERNET_HEADER,
     FULL_PACKET,
@@ -22,7 +23,6 @@ from ackclock.link_import.path_setup import (
     Stage,
     merged,
 )
-from ackclock.link_import.tc_path import CAKE_FRAMINGS
 
 AAL5_TRAILER = 8
 BURST_TIME = 1000

@@ -9,8 +9,9 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from ackclock.link_import.cake_framing import cake_framing
 from ackclock.link_import.path_setup import ETHERNET_HEADER, Bucket, Framing, PathSetup, Side, Stage
-from ackclock.link_import.tc_path import WITHOUT_HEADER, cake_framing
+from ackclock.link_import.tc_path import WITHOUT_HEADER
 from ackclock.link_import.tc_queue import QueueReader
 from ackclock.link_import.tc_state import Qdisc
 

@@ -16,7 +16,7 @@ from ackclock.errors import InputError, InvalidValue, choices, format_value, not
 from ackclock.input.scenario.draft import draft_of
 from ackclock.input.toml_writer import to_toml
 from ackclock.input.units import rate_bps, time_ps
-from ackclock.link_import import link_table, lints, shell_script, tc_state
+from ackclock.link_import import link_table, lints, shell_script, tc_show
 from ackclock.link_import.dummynet import dummynet_path
 from ackclock.link_import.lints import LineRates
 from ackclock.link_import.mahimahi import mahimahi_path
@@ -108,7 +108,7 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
         r"|^[^#\n]*\b(?:qdisc|class|filter)\s+(?:add|replace|change|del\w*)\s",
         re.MULTILINE,
     ),
-    "tc-show": re.compile(tc_state.SHOWN.pattern, re.MULTILINE),
+    "tc-show": re.compile(tc_show.SHOWN.pattern, re.MULTILINE),
     "sqm": re.compile(
         r"^\s*config\s+queue\b|\bsqm\.[\w@\[\]-]+(?:\.\w+)?=|^\s*option\s+(?:download|upload|interface)\b", re.MULTILINE
     ),

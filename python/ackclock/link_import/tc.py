@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ackclock.link_import import shell_script, tc_state
+from ackclock.link_import import shell_script, tc_show, tc_state
 from ackclock.link_import.path_setup import SIDES, PathSetup, Side, Stage
 from ackclock.link_import.tc_path import Walk, redirects
 from ackclock.link_import.tc_state import INGRESS, TcState
@@ -29,7 +29,7 @@ def script_path(commands: Iterable[shell_script.Command], setup: PathSetup, egre
 
 def shown_path(text: str, setup: PathSetup, egress: Side | None) -> None:
     """The path that `tc qdisc show` prints."""
-    state = tc_state.read_shown(text, setup)
+    state = tc_show.read_shown(text, setup)
     for device, there in state.interfaces.items():
         for qdisc in there.qdiscs:
             if qdisc.dropped and qdisc.sent:

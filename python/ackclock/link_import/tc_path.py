@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ackclock.export import qdisc_syntax
 from ackclock.input.units import PS_PER_S, show_rate, show_size, size_bytes
+from ackclock.link_import.cake_framing import cake_framing
 from ackclock.link_import.netem import jitter_of, loss_of, read_netem, reorder_of
 from ackclock.link_import.path_setup import (
     ETHERNET_HEADER,
@@ -25,24 +26,6 @@ MAX_DEPTH = 8
 """Qdiscs below each other that are followed."""
 WITHOUT_HEADER = re.compile(r"(ppp|tun|wg|gre|sit|ip6tnl|pppoe|wwan|l2tp|6in4)", re.IGNORECASE)
 """Interfaces whose packets have no Ethernet header."""
-CAKE_FRAMINGS: Mapping[str, Framing] = {
-    "raw": Framing(),
-    "conservative": Framing("atm", 48),
-    "ipoa-vcmux": Framing("atm", 8),
-    "ipoa-llcsnap": Framing("atm", 16),
-    "bridged-vcmux": Framing("atm", 24),
-    "bridged-llcsnap": Framing("atm", 32),
-    "pppoa-vcmux": Framing("atm", 10),
-    "pppoa-llc": Framing("atm", 14),
-    "pppoe-vcmux": Framing("atm", 32),
-    "pppoe-llcsnap": Framing("atm", 40),
-    "pppoe-ptm": Framing("ptm", 30),
-    "bridged-ptm": Framing("ptm", 22),
-    "docsis": Framing("none", 18, 64),
-    "ethernet": Framing("none", 38, 84),
-}
-"""The keywords of tc-cake(8) that add an overhead."""
-VLAN_TAG = 4
 CLASSFUL = ("prio", "mq", "multiq", "mqprio", "drr", "qfq", "ets")
 
 
@@ -479,42 +462,6 @@ def of_ip_packets(queue: Mapping[str, Any], framing: Framing) -> Mapping[str, An
 def _after(words: Sequence[str], keys: Sequence[str]) -> str | None:
     """The word after the first of the keys."""
     return next((words[place + 1] for place, word in enumerate(words[:-1]) if word in keys), None)
-
-
-def cake_framing(words: Sequence[str]) -> tuple[Framing | None, list[str]]:
-    """What cake counts for a packet by its keywords, None without any (then as the kernel has it,
-    with the Ethernet header), and the other words.
-
-    >>> cake_framing("bandwidth 9mbit pppoe-ptm ether-vlan".split())
-    (Framing(cells='ptm', overhead=34, mpu=0), ['bandwidth', '9mbit'])
-    """
-    found: Framing | None = None
-    rest: list[str] = []
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        before = found or Framing()
-        if word == "raw":
-            found = None
-            if left[:2] == ["overhead", "0"]:  # `tc qdisc show` prints both
-                left = left[2:]
-        elif word in CAKE_FRAMINGS:
-            added = CAKE_FRAMINGS[word]
-            found = Framing(added.cells, before.overhead + added.overhead, max(before.mpu, added.mpu))
-        elif word == "ether-vlan":
-            found = replace(before, overhead=before.overhead + VLAN_TAG)
-        elif word in ("atm", "ptm"):
-            found = replace(before, cells="atm" if word == "atm" else "ptm")
-        elif word == "noatm":
-            found = replace(before, cells="none") if found else found
-        elif word in ("overhead", "mpu") and left and re.fullmatch(r"-?\d{1,4}", left[0]):
-            value = int(left.pop(0))
-            found = (
-                replace(before, overhead=max(0, value)) if word == "overhead" else replace(before, mpu=max(0, value))
-            )
-        else:
-            rest.append(word)
-    return found, rest
 
 
 def redirects(state: TcState) -> dict[str, str]:

@@ -1,15 +1,13 @@
-"""The qdiscs, classes and filters that tc commands leave behind, or that `tc qdisc show` prints
-(tc(8)).
-"""
+"""The qdiscs, classes and filters that tc commands leave behind (tc(8))."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from ackclock.link_import import shell_script
+from ackclock.link_import.elsewhere import unwrapped
 from ackclock.link_import.path_setup import PathSetup
 from ackclock.link_import.shell_script import Command
 
@@ -26,10 +24,6 @@ WITHOUT_EFFECT = (
     *("awk", "sed", "cut", "head", "tail", "watch", "ssh", "route", "brctl", "bridge", "logger", "uname", "eval"),
 )
 """Commands that leave the rate, delay and queue of a link as they are."""
-ELSEWHERE = ("ip", "docker", "podman", "lxc", "kubectl", "nsenter", "unshare", "ssh", "chroot", "timeout", "env", "su")
-"""Programs that run a command elsewhere."""
-SHELLS = ("sh", "bash", "dash", "ash", "eval")
-SHOWN = re.compile(r"\s*(?:qdisc|class)\s+[a-z_0-9]+\s+[0-9a-f]*:\S*\s")
 
 
 @dataclass(frozen=True)
@@ -146,46 +140,6 @@ def run(commands: Iterable[Command], setup: PathSetup) -> TcState:
             state.interfaces[device] = before
             setup.assume(None, f"{device}: the script deletes its qdiscs at the end; the state before is imported")
     return state
-
-
-def unwrapped(commands: Iterable[Command], depth: int = 0) -> Iterator[Command]:
-    """Commands without the program that runs them elsewhere: in a namespace, a container, on
-    another host, or in a shell. Interfaces of another machine are named NAME@MACHINE.
-    """
-    for command in commands:
-        words = command.words
-        program = words[0].rpartition("/")[2]
-        text = next((word for word in words[1:] if re.search(r"\btc\s+\w", word)), None)
-        place = next((n for n, word in enumerate(words) if n and word.rpartition("/")[2] == "tc"), None)
-        if program in (*ELSEWHERE, *SHELLS) and text is not None and depth < 3:
-            inner = [replace(one, line=command.line) for one in shell_script.commands(text)]
-            conditional = [replace(one, is_conditional=command.is_conditional or one.is_conditional) for one in inner]
-            yield from unwrapped((_on(one, _machine(words)) for one in conditional), depth + 1)
-        elif program in ELSEWHERE and place is not None:
-            yield _on(replace(command, words=words[place:]), _machine(words))
-        elif program == "tc" and words[1:2] and words[1] in ("-n", "-netns", "-net") and words[2:]:
-            yield _on(replace(command, words=("tc", *words[3:])), words[2])
-        else:
-            yield command
-
-
-def _machine(words: Sequence[str]) -> str:
-    """The namespace, container or host of a command, where its words say which."""
-    program = words[0].rpartition("/")[2]
-    if list(words[:3]) == ["ip", "netns", "exec"] and words[3:]:
-        return words[3]
-    skipped = ("exec", "sudo", "sh", "bash", "run", "--")
-    names = [word for word in words[1:] if not word.startswith("-") and word not in skipped and " " not in word]
-    return names[0] if names and program in ("docker", "podman", "lxc", "kubectl", "ssh") and names[0] != "tc" else ""
-
-
-def _on(command: Command, machine: str) -> Command:
-    """The command with its interfaces named after the machine."""
-    label = re.sub(r"[^\w-]", "", machine)[:30]
-    if not label:
-        return command
-    words = [f"{word}@{label}" if before == "dev" else word for before, word in pairwise(("", *command.words))]
-    return replace(command, words=tuple(words))
 
 
 def _interface_settings(command: Command, setup: PathSetup) -> None:
@@ -453,88 +407,3 @@ _READERS: Mapping[str, Callable[[TcState, Command, str, list[str], PathSetup], N
     "class": _class,
     "filter": _filter,
 }
-
-
-def read_shown(text: str, setup: PathSetup) -> TcState:
-    """The state that `tc qdisc show` and `tc class show` print, with -s and -d."""
-    state = TcState()
-    last: Qdisc | None = None
-    for number, line in enumerate(text.split("\n"), 1):
-        words = line.split()
-        try:
-            if words[:1] == ["qdisc"] and len(words) > 2:
-                last = _shown_qdisc(words[1:], number)
-                state.interface(last.device).qdiscs.append(last)
-            elif words[:1] == ["class"] and len(words) > 2:
-                last = None
-                _shown_class(state, words[1:], number)
-            elif words[:1] == ["linklayer"] and last is not None:
-                last = _replaced(state, replace(last, stab=tuple(words)))
-            elif words[:1] == ["Sent"] and last is not None:
-                last = _with_counters(state, last, line)
-            elif words[:1] == ["filter"]:
-                last = None
-                setup.misunderstand(number, line, "the output of `tc filter show` is not read")
-        except ValueError as error:
-            setup.misunderstand(number, line, str(error))
-    return state
-
-
-def _shown_qdisc(words: list[str], line: int) -> Qdisc:
-    """``KIND HANDLE [dev NAME] root|parent CLASS [refcnt N] ARGUMENTS``."""
-    kind, handle, *rest = words
-    device, parent = "dev", "root"
-    if rest[:1] == ["dev"] and rest[1:]:
-        device, rest = rest[1], rest[2:]
-    if rest[:1] == ["root"]:
-        rest = rest[1:]
-    elif rest[:1] == ["parent"] and rest[1:]:
-        parent, rest = full_handle(rest[1]), rest[2:]
-    if rest[:1] == ["refcnt"]:
-        rest = rest[2:]
-    if kind in ("ingress", "clsact"):
-        return Qdisc(device, kind, INGRESS, INGRESS, line)
-    if kind == "fq_codel" and "ecn" not in rest:
-        rest.append("noecn")  # its default is on, and tc prints only what is on
-    return Qdisc(device, kind, full_handle(handle), parent, line, tuple(rest))
-
-
-def _shown_class(state: TcState, words: list[str], line: int) -> None:
-    """``KIND ID root|parent ID [leaf ID] ARGUMENTS``; `tc class show` prints no interface."""
-    kind, classid, *rest = words
-    parent = "root"
-    leaf = ""
-    device = next(iter(reversed(state.interfaces)), "dev")
-    while rest and rest[0] in ("root", "parent", "leaf", "dev"):
-        if rest[0] == "root":
-            rest = rest[1:]
-        elif rest[1:]:
-            if rest[0] == "parent":
-                parent = full_handle(rest[1])
-            elif rest[0] == "leaf":
-                leaf = full_handle(rest[1])
-            else:
-                device = rest[1]
-            rest = rest[2:]
-        else:
-            break
-    major = full_handle(classid).partition(":")[0]
-    owner = next(
-        (name for name, one in state.interfaces.items() if any(q.handle == f"{major}:" for q in one.qdiscs)), device
-    )
-    state.interface(owner).classes.append(
-        TrafficClass(
-            owner, kind, full_handle(classid), f"{major}:" if parent == "root" else parent, line, tuple(rest), leaf
-        )
-    )
-
-
-def _with_counters(state: TcState, qdisc: Qdisc, line: str) -> Qdisc:
-    match = re.search(r"Sent \d+ bytes (\d{1,18}) pkt \(dropped (\d{1,18})", line)
-    return _replaced(state, replace(qdisc, sent=int(match[1]), dropped=int(match[2]))) if match else qdisc
-
-
-def _replaced(state: TcState, qdisc: Qdisc) -> Qdisc:
-    """Put a qdisc in the place of the last one."""
-    state.interface(qdisc.device).qdiscs[-1] = qdisc
-    return qdisc

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ackclock.errors import InputError
-from ackclock.test_files.model import Reader, TestFile, mean
+from ackclock.other_programs.model import ProgramTest, Reader, mean
 
 Direction = Literal["down", "up"]
 
@@ -18,7 +18,7 @@ def is_iperf3(data: Mapping[str, Any]) -> bool:
     return {"start", "intervals", "end"} <= data.keys()
 
 
-def read_iperf3(data: Mapping[str, Any], file: str) -> TestFile:
+def read_iperf3(data: Mapping[str, Any], file: str) -> ProgramTest:
     """The test. Raises InputError for one that failed, or has no results."""
     reader = Reader(file)
     if error := reader.text(data, "error"):
@@ -28,7 +28,7 @@ def read_iperf3(data: Mapping[str, Any], file: str) -> TestFile:
     protocol = reader.text(asked, "protocol") or "TCP"
     first: Direction = "down" if reader.number(asked, "reverse") else "up"
     second: Direction = "up" if first == "down" else "down"
-    test = TestFile("iperf3", file, seconds=reader.number(asked, "duration"))
+    test = ProgramTest("iperf3", file, seconds=reader.number(asked, "duration"))
     peer = reader.text(reader.table(start, "connecting_to"), "host")
     test.title = f"{protocol} {first}{f', {peer}' if peer else ''}"
     test.started = reader.text(reader.table(start, "timestamp"), "time")
@@ -83,7 +83,7 @@ def _arrived(reader: Reader, received: Mapping[str, Any], lost: float | None) ->
 
 
 def _over_time(
-    test: TestFile, reader: Reader, intervals: Sequence[Any], protocol: str, first: Direction, second: Direction
+    test: ProgramTest, reader: Reader, intervals: Sequence[Any], protocol: str, first: Direction, second: Direction
 ) -> None:
     """Rates and the mean RTT of the streams in each interval, without those that were omitted."""
     kept = [one for one in intervals if isinstance(one, Mapping) and not reader.table(one, "sum").get("omitted")]

@@ -17,7 +17,7 @@ import pytest
 import ackclock
 from ackclock.cli import run
 from ackclock.errors import InputError
-from ackclock.test_files import read_test_file, sniffed
+from ackclock.other_programs import read_program_test, sniffed
 from tests.support.documents import follows
 from tests.support.namespaces import namespaces
 
@@ -109,7 +109,7 @@ def file(tmp_path):
 
 
 def test_iperf3_upload_has_goodput_rtt_and_retransmissions_of_the_sender(file):
-    test = read_test_file(file("a.json", iperf3()))
+    test = read_program_test(file("a.json", iperf3()))
     assert (test.program, test.title, test.seconds) == ("iperf3", "TCP up, far.example", 3)
     figures = {"goodput_bps": 20e6, "rtt_ms_mean": 30.0, "rtt_ms_min": 29.5, "retransmits": 4}
     assert test.figures == {"TCP up": figures}
@@ -119,28 +119,28 @@ def test_iperf3_upload_has_goodput_rtt_and_retransmissions_of_the_sender(file):
 
 
 def test_iperf3_download_has_no_rtt_when_the_server_sends(file):
-    test = read_test_file(file("a.json", iperf3(reverse=1)))
+    test = read_program_test(file("a.json", iperf3(reverse=1)))
     assert set(test.figures["TCP down"]) == {"goodput_bps", "retransmits"}
     assert [one.quantity for one in test.series] == ["rate"]
     assert "RTT" in test.remarks[0]
 
 
 def test_iperf3_datagrams_have_loss_and_jitter_and_the_rate_that_arrives(file):
-    figures = read_test_file(file("a.json", iperf3(protocol="UDP"))).figures
+    figures = read_program_test(file("a.json", iperf3(protocol="UDP"))).figures
     assert figures == {"UDP up": {"goodput_bps": 19e6, "loss_rate": 0.05, "jitter_ms": 0.2}}
     old = iperf3(protocol="UDP")
     old["end"]["sum"] = {**old["end"].pop("sum_received"), "bits_per_second": 20e6, "sender": True}
     del old["end"]["sum_sent"]
-    assert read_test_file(file("b.json", old)).figures["UDP up"]["goodput_bps"] == pytest.approx(19e6)
+    assert read_program_test(file("b.json", old)).figures["UDP up"]["goodput_bps"] == pytest.approx(19e6)
 
 
 def test_iperf3_leaves_out_intervals_that_were_omitted(file):
-    rate, rtt = read_test_file(file("a.json", iperf3(seconds=5))).series
+    rate, rtt = read_program_test(file("a.json", iperf3(seconds=5))).series
     assert len(rate.times) == len(rtt.times) == 4
 
 
 def test_flent_has_its_series_by_name_and_units(file):
-    test = read_test_file(file("a.flent", flent()))
+    test = read_program_test(file("a.flent", flent()))
     assert (test.program, test.title) == ("flent", "tcp_1down, before, far.example")
     assert test.figures["TCP download"] == {"goodput_bps": 40e6}
     ping = test.figures["Ping (ms) ICMP"]
@@ -152,7 +152,7 @@ def test_flent_has_its_series_by_name_and_units(file):
 def test_flent_means_its_values_when_the_program_has_no_mean(file):
     document = flent()
     del document["metadata"]["SERIES_META"]
-    figures = read_test_file(file("a.flent", document)).figures
+    figures = read_program_test(file("a.flent", document)).figures
     assert figures["TCP download"]["goodput_bps"] == pytest.approx(40e6, rel=0.01)
     assert set(figures) == {"TCP download", "Ping (ms) ICMP"}
 
@@ -161,10 +161,10 @@ def test_flent_means_its_values_when_the_program_has_no_mean(file):
 def test_flent_file_is_read_when_it_is_compressed(pack, tmp_path):
     path = tmp_path / "a.flent.gz"
     path.write_bytes(pack(json.dumps(flent()).encode()))
-    assert sniffed(path) and read_test_file(path).figures["TCP download"]
+    assert sniffed(path) and read_program_test(path).figures["TCP download"]
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(InputError, match="damaged compressed file"):
-        read_test_file(path)
+        read_program_test(path)
 
 
 def test_diff_compares_folders_of_tests_one_value_for_each_file(file, tmp_path):
@@ -227,7 +227,7 @@ def test_report_of_a_test_shows_rate_and_rtt_over_time(file, capsys, tmp_path):
 def test_file_without_a_test_is_an_error_of_one_line(text, found, file):
     path = file("a.json", text)
     with pytest.raises(InputError) as error:
-        read_test_file(path)
+        read_program_test(path)
     assert found in str(error.value) and "\n" not in str(error.value)
 
 
@@ -258,7 +258,7 @@ def test_mutant_of_a_document_is_a_test_or_an_error(document, file):
                 else:
                     inner[path[-1]] = value
             try:
-                assert read_test_file(file("m.json", mutant)).figures
+                assert read_program_test(file("m.json", mutant)).figures
             except InputError as error:
                 assert "\n" not in str(error), number
 
@@ -271,7 +271,7 @@ def test_file_that_iperf3_writes_is_read(tmp_path):
         f"iperf3 -c 127.0.0.1 -p 5301 -t 2 -b 8M -J >{tmp_path}/a.json; wait"
     )
     subprocess.run(["unshare", "-rn", "sh", "-c", script], check=True, timeout=60)
-    test = read_test_file(tmp_path / "a.json")
+    test = read_program_test(tmp_path / "a.json")
     assert test.figures["TCP up"]["goodput_bps"] == pytest.approx(8e6, rel=0.3)
     assert 0 < test.figures["TCP up"]["rtt_ms_mean"] < 100
     assert {one.quantity for one in test.series} == {"rate", "rtt"}

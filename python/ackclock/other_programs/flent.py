@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ackclock.errors import InputError
-from ackclock.test_files.model import Reader, TestFile, mean, number
+from ackclock.other_programs.model import ProgramTest, Reader, mean, number
 
 RATE_UNITS = {"bits/s": 1e-6, "kbits/s": 1e-3, "mbits/s": 1.0, "gbits/s": 1e3}
 """Mb/s by the unit of a series."""
@@ -23,13 +23,13 @@ def is_flent(data: Mapping[str, Any]) -> bool:
     return {"metadata", "results", "x_values"} <= data.keys()
 
 
-def read_flent(data: Mapping[str, Any], file: str) -> TestFile:
+def read_flent(data: Mapping[str, Any], file: str) -> ProgramTest:
     """The test. Raises InputError for a file without results."""
     reader = Reader(file)
     meta, results = reader.table(data, "metadata"), reader.table(data, "results")
     times = [number(value) for value in reader.items(data, "x_values")]
     named = reader.table(meta, "SERIES_META")
-    test = TestFile("flent", file, started=reader.text(meta, "TIME"), seconds=reader.number(meta, "LENGTH"))
+    test = ProgramTest("flent", file, started=reader.text(meta, "TIME"), seconds=reader.number(meta, "LENGTH"))
     test.title = ", ".join(
         filter(None, (reader.text(meta, "NAME"), reader.text(meta, "TITLE"), reader.text(meta, "HOST")))
     )

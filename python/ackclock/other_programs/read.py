@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, not_readable
-from ackclock.test_files.flent import is_flent, read_flent
-from ackclock.test_files.iperf3 import is_iperf3, read_iperf3
-from ackclock.test_files.model import TestFile
+from ackclock.other_programs.flent import is_flent, read_flent
+from ackclock.other_programs.iperf3 import is_iperf3, read_iperf3
+from ackclock.other_programs.model import ProgramTest
 
 MAX_BYTES = 256 << 20
 GZIP, BZIP2 = b"\x1f\x8b", b"BZh"
@@ -28,7 +28,7 @@ class Program:
     """A program: whether a document is of it, and its reader."""
 
     matches: Callable[[Mapping[str, Any]], bool]
-    read: Callable[[Mapping[str, Any], str], TestFile]
+    read: Callable[[Mapping[str, Any], str], ProgramTest]
 
 
 PROGRAMS: Mapping[str, Program] = {"iperf3": Program(is_iperf3, read_iperf3), "flent": Program(is_flent, read_flent)}
@@ -56,7 +56,7 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(ENDS) and sniffed(path))
 
 
-def read_test_file(path: Path) -> TestFile:
+def read_program_test(path: Path) -> ProgramTest:
     """A test of another program.
 
     Raises InputError: it cannot be read, is damaged, or is of no program that is known.

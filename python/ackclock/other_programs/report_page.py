@@ -5,10 +5,10 @@ them, then the figures.
 from __future__ import annotations
 
 from ackclock.format import milliseconds, percent, rate, three
+from ackclock.other_programs.model import ProgramTest
 from ackclock.plot.time_axis import stacked
 from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Table
-from ackclock.test_files.model import TestFile
 
 MAX_LINES = 12
 """Lines of a panel."""
@@ -19,7 +19,7 @@ READING = {
 }
 
 
-def page(test: TestFile) -> Page:
+def page(test: ProgramTest) -> Page:
     """The page of one test."""
     sections = [
         Section("Over time", [drawn] if (drawn := _timeline(test)) else []),
@@ -38,7 +38,7 @@ def page(test: TestFile) -> Page:
     )
 
 
-def _answer(test: TestFile) -> str:
+def _answer(test: ProgramTest) -> str:
     rates = {where: one["goodput_bps"] for where, one in test.figures.items() if "goodput_bps" in one}
     if not rates:
         where, figures = next(iter(test.figures.items()))
@@ -47,7 +47,7 @@ def _answer(test: TestFile) -> str:
     return f"{', '.join(parts)}."
 
 
-def _timeline(test: TestFile) -> Chart | None:
+def _timeline(test: ProgramTest) -> Chart | None:
     panels = []
     for key, title, unit in (("rate", "Rate", "Mb/s"), ("rtt", "RTT", "ms")):
         lines = [Line(one.name, list(one.times), list(one.values)) for one in test.series if one.quantity == key]
@@ -59,7 +59,7 @@ def _timeline(test: TestFile) -> Chart | None:
     return Chart("Rate and RTT over time", READING[test.program], stacked(panels, [], end))
 
 
-def _figures(test: TestFile) -> Table:
+def _figures(test: ProgramTest) -> Table:
     names = list(dict.fromkeys(name for figures in test.figures.values() for name in figures))
     rows = [
         [Cell(where), *(Cell(quantity(figures.get(name), name)) for name in names)]

@@ -24,7 +24,7 @@ class Series:
 
 
 @dataclass
-class TestFile:
+class ProgramTest:
     """One test.
 
     Attributes:
@@ -35,8 +35,6 @@ class TestFile:
         series: the values over time.
         remarks: what the file does not have, a sentence each.
     """
-
-    __test__ = False  # no test of pytest
 
     program: str
     file: str
