@@ -26,7 +26,9 @@ def report(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write the HTML report of a run folder, or with --format its figures or tables as files."""
+    """Write the HTML report of a run folder, or with --format its figures or tables as files. The
+    report of a file of iperf3 or Flent stands beside it, or in --out.
+    """
     from ackclock.cli.output import print_json
     from ackclock.result_folder import write_files, write_report
     from ackclock.storage.remote_folder import finished, of, shown

@@ -30,15 +30,16 @@ def read_iperf3(data: Mapping[str, Any], file: str) -> ProgramTest:
     second: Direction = "up" if first == "down" else "down"
     test = ProgramTest("iperf3", file, seconds=reader.number(asked, "duration"))
     peer = reader.text(reader.table(start, "connecting_to"), "host")
-    test.title = f"{protocol} {first}{f', {peer}' if peer else ''}"
+    both = f"{first} and {second}" if reader.table(end, "sum_sent_bidir_reverse") else first
+    test.title = f"{protocol} {both}{f', {peer}' if peer else ''}"
     test.started = reader.text(reader.table(start, "timestamp"), "time")
     streams = reader.items(end, "streams")
     own = {bool(reader.table(one, "sender").get("sender", True)) for one in streams} if protocol == "TCP" else set()
     for direction, suffix in ((first, ""), (second, "_bidir_reverse")):
         sent, received = reader.table(end, f"sum_sent{suffix}"), reader.table(end, f"sum_received{suffix}")
         if not sent and not received:
-            if not suffix and (both := reader.table(end, "sum")):  # of UDP in older versions
-                sent = received = both
+            if not suffix and (total := reader.table(end, "sum")):  # of UDP in older versions
+                sent = received = total
             else:
                 continue
         sends = bool(sent.get("sender", not suffix))
@@ -89,7 +90,7 @@ def _over_time(
     kept = [one for one in intervals if isinstance(one, Mapping) and not reader.table(one, "sum").get("omitted")]
     for direction, key in ((first, "sum"), (second, "sum_bidir_reverse")):
         sums = [reader.table(one, key) for one in kept]
-        rates = [(reader.number(one, "end"), reader.number(one, "bits_per_second")) for one in sums]
+        rates = [(_middle(reader, one), reader.number(one, "bits_per_second")) for one in sums]
         name = f"{protocol} {direction}"
         test.add_series(name, "rate", ((at, rate * 1e-6) for at, rate in rates if rate is not None))
         points = []
@@ -99,3 +100,9 @@ def _over_time(
             rtt = mean(value for one in mine if (value := reader.number(one, "rtt")))
             points.append((reader.number(total, "end"), None if rtt is None else rtt / 1e3))
         test.add_series(name, "rtt", points)
+
+
+def _middle(reader: Reader, interval: Mapping[str, Any]) -> float | None:
+    """The middle of an interval, where its mean rate is drawn."""
+    start, end = reader.number(interval, "start"), reader.number(interval, "end")
+    return end if start is None or end is None else (start + end) / 2

@@ -10,6 +10,15 @@ from ackclock.plot.time_axis import stacked
 from ackclock.plot.time_series import Line, Panel
 from ackclock.report.page import Cell, Chart, Column, Facts, Page, Section, Table
 
+HEADINGS = {
+    "goodput_bps": "Goodput",
+    "rtt_ms_mean": "RTT mean",
+    "rtt_ms_min": "min",
+    "rtt_ms_p95": "p95",
+    "retransmits": "Retransmissions",
+    "loss_rate": "Lost",
+    "jitter_ms": "Jitter",
+}
 MAX_LINES = 12
 """Lines of a panel."""
 READING = {
@@ -34,7 +43,7 @@ def page(test: ProgramTest) -> Page:
         because="",
         sections=[section for section in sections if section.blocks],
         notes=[f"{remark[:1].upper()}{remark[1:]}." for remark in test.remarks],
-        kind="measure",
+        kind="report",
     )
 
 
@@ -60,12 +69,12 @@ def _timeline(test: ProgramTest) -> Chart | None:
 
 
 def _figures(test: ProgramTest) -> Table:
-    names = list(dict.fromkeys(name for figures in test.figures.values() for name in figures))
+    names = [name for name in HEADINGS if any(name in figures for figures in test.figures.values())]
     rows = [
         [Cell(where), *(Cell(quantity(figures.get(name), name)) for name in names)]
         for where, figures in test.figures.items()
     ]
-    return Table([Column("Flow", room="medium"), *(Column(name, numeric=True) for name in names)], rows)
+    return Table([Column("Flow", room="medium"), *(Column(HEADINGS[name], numeric=True) for name in names)], rows)
 
 
 def quantity(value: float | None, name: str) -> str:
