@@ -254,6 +254,23 @@ def test_trace_is_relative_to_the_link_file_that_names_it(tmp_path, monkeypatch)
             {"name": "line", "delay": "1 ms"},
         ),
         (
+            "slow() {\n  tc qdisc add dev $1 root netem delay ${2}ms\n}\nfast() { tc qdisc del dev $1 root; }\nslow e0 4\nslow e1 4\nfast e0",
+            {"name": "line", "delay": "4 ms"},
+        ),
+        (
+            "function up {\n tc qdisc add dev $1 root netem delay 2ms\n}\nif [ -n x ]; then up e0; fi",
+            {"name": "e0-netem", "delay": {"down": "2 ms"}},
+        ),
+        ("- tc qdisc add dev e0 root netem delay 3ms", {"name": "e0-netem", "delay": {"down": "3 ms"}}),
+        (
+            "iface e0 inet dhcp\n  post-up tc qdisc add dev e0 root netem delay 3ms",
+            {"name": "e0-netem", "delay": {"down": "3 ms"}},
+        ),
+        (
+            "[Service]\nExecStart=/sbin/tc qdisc add dev e0 root netem delay 3ms",
+            {"name": "e0-netem", "delay": {"down": "3 ms"}},
+        ),
+        (
             "ip link set dev ppp0 txqueuelen 30\ntc qdisc add dev ppp0 root handle 1: htb default 1\n"
             "tc class add dev ppp0 parent 1: classid 1:1 htb rate 2mbit",
             {"name": "ppp0-htb", "queue": {"up": {"kind": "droptail", "packets": 30}}, "rate": {"up": "2 Mb/s"}},
@@ -274,3 +291,27 @@ def test_queue_without_a_shaper_has_the_rate_of_the_line_where_it_is_given(impor
     assert "rate" not in imported(text)["link"]["hop"][0]
     assert "--line-up gives it" in imported(text)["assumed"][0]["text"]
     assert imported(text, line_up="9 Mb/s")["link"]["hop"][0]["rate"] == {"up": "9 Mb/s"}
+
+
+def test_one_interface_of_a_direction_is_imported_and_further_ones_are_named(imported):
+    text = "".join(f"tc qdisc add dev e{number} root netem delay {number + 1}ms\n" for number in range(3))
+    document = imported(text)
+    assert document["link"]["hop"] == [{"name": "line", "delay": {"down": "1 ms", "up": "2 ms"}}]
+    assert [one["text"] for one in document["not_expressed"]] == [
+        "e2: a further interface that sends down: e0 is imported"
+    ]
+
+
+@pytest.mark.parametrize(
+    "match", ["u32 match ip dst 0/0", "u32 match ip protocol 0 0x00", "matchall", "u32 match u32 0x0 0x0 at 0"]
+)
+def test_filter_of_all_packets_selects_the_class(match, imported):
+    text = (
+        "tc qdisc add dev e0 root handle 1: htb\ntc class add dev e0 parent 1: classid 1:1 htb rate 1mbit\n"
+        "tc class add dev e0 parent 1: classid 1:2 htb rate 2mbit\n"
+        f"tc filter add dev e0 protocol ip parent 1: prio 1 {match} flowid 1:2"
+    )
+    document = imported(text)
+    assert document["link"]["hop"][0]["rate"] == {"down": "2 Mb/s"} and not document["lints"]
+    other = imported(text.replace(match, "u32 match ip dport 80 0xffff"))
+    assert "no-default-class" in [lint["code"] for lint in other["lints"]]

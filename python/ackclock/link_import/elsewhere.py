@@ -12,6 +12,8 @@ from ackclock.link_import.shell_script import Command
 
 ELSEWHERE = ("ip", "docker", "podman", "lxc", "kubectl", "nsenter", "unshare", "ssh", "chroot", "timeout", "env", "su")
 """Programs that run a command elsewhere."""
+QUOTING = ("echo", "printf", "grep", "alias", "man", "which", "cat", "tc")
+"""Programs with words that are no commands."""
 SHELLS = ("sh", "bash", "dash", "ash", "eval")
 
 
@@ -30,10 +32,21 @@ def unwrapped(commands: Iterable[Command], depth: int = 0) -> Iterator[Command]:
             yield from unwrapped((_on(one, _machine(words)) for one in conditional), depth + 1)
         elif program in ELSEWHERE and place is not None:
             yield _on(replace(command, words=words[place:]), _machine(words))
+        elif (
+            place is not None
+            and program not in QUOTING
+            and words[place + 1 : place + 2]
+            and _is_object(words[place + 1])
+        ):
+            yield replace(command, words=words[place:])  # such as `post-up tc ..` of interfaces(5)
         elif program == "tc" and words[1:2] and words[1] in ("-n", "-netns", "-net") and words[2:]:
             yield _on(replace(command, words=("tc", *words[3:])), words[2])
         else:
             yield command
+
+
+def _is_object(word: str) -> bool:
+    return word in ("qdisc", "class", "filter")
 
 
 def _machine(words: Sequence[str]) -> str:

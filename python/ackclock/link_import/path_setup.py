@@ -201,6 +201,12 @@ class PathSetup:
         if lint not in self.lints:
             self.lints.append(lint)
 
+    def take(self, notes: PathSetup) -> None:
+        """Add the notes of a part."""
+        for name in ("differs", "misread", "assumed", "lints"):
+            own = getattr(self, name)
+            own += [note for note in getattr(notes, name) if note not in own]
+
     def rate_in_bytes(self, line: int | None, key: str, text: str) -> None:
         """A lint of tc's units: `mbps` are megabytes per second."""
         match = re.fullmatch(r"([\d.]+)([kmgt]?i?bps)", text, re.IGNORECASE)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 MAX_COMMANDS = 5000
 """Commands of a script, loops expanded."""
 MAX_WORDS = 200
+MAX_CALLS = 8
+"""Functions that call each other."""
 PROMPT = re.compile(r"\s*(?:\S{1,60}@\S{1,60}[:~ ][^#$%]{0,80}[#$%]|[$%>])\s+(?=\S)")
 ROOT_PROMPT = re.compile(r"\s*#\s+(?=(?:sudo\s+)?(?:/\S*/)?(?:tc|mm-\w+|ipfw|dnctl|uci)\s)")
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -79,7 +81,12 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
             line = f"{line[:-1]} {lines[number].strip()}"
             number += 1
         for statement in _split(line):
-            yield first, statement
+            head = FUNCTION.match(statement)
+            rest = statement[head.end() :].strip() if head else statement
+            if head:
+                yield first, head[0]
+            if rest:
+                yield first, rest
 
 
 def _split(line: str) -> Iterator[str]:
@@ -120,7 +127,15 @@ class _Reader:
     depth: int = 0
     """Branches and functions around a statement."""
     count: int = 0
-    functions: set[str] = field(default_factory=set)
+    calls: int = 0
+    bodies: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The statements of each function."""
+    first_words: set[str] = field(default_factory=set)
+    """The programs and functions that statements name."""
+
+    def __post_init__(self) -> None:
+        texts = (self._without_prefix(CASE_LABEL.sub("", text, count=1)) for _, text in self.statements)
+        self.first_words = {word for text in texts if (word := text.partition(" ")[0])}
 
     def run(self, place: int, end: int) -> Iterator[Command]:
         while place < end:
@@ -138,31 +153,64 @@ class _Reader:
                 place = stop + 1
                 continue
             word = text.split(maxsplit=1)[0] if text.split() else ""
-            if function := FUNCTION.fullmatch(text):
-                self.functions.add(function[1] or function[2])
+            function = FUNCTION.fullmatch(text)
+            if function:
+                name = function[1] or function[2]
+                self.bodies[name] = (place, self._end_of_function(place, end, opened=text.endswith("{")))
+                if name in self.first_words:  # its calls are read, with their arguments
+                    place = self.bodies[name][1] + 1
+                    continue
             if function or word in OPENS:
                 self.depth += 1
             if word in (*CLOSES, "}"):
                 self.depth = max(0, self.depth - 1)
-            if word in ("", "}", ")", "do", "then", "else", *OPENS, *CLOSES, "elif") or function:
+            if word in ("", "{", "}", ")", "do", "then", "else", *OPENS, *CLOSES, "elif") or function:
                 continue
             self.count += 1
             if self.count > MAX_COMMANDS:
                 return
             words = self._assigned(text)
-            if words and words[0] not in self.functions:  # a function's body is read where it stands
+            if words and words[0] in self.bodies:
+                yield from self._called(self.bodies[words[0]], words[1:])
+            elif words:
                 yield Command(line, tuple(words[:MAX_WORDS]), self.depth > 0)
 
-    def _without_prefix(self, text: str) -> str:
-        if function := FUNCTION.match(text):
-            return text[: function.end()] if function.end() == len(text) else self._body(text, function.end())
+    def _called(self, body: tuple[int, int], arguments: list[str]) -> Iterator[Command]:
+        """The commands of a function with these arguments."""
+        if self.calls >= MAX_CALLS:
+            return
+        names = [*map(str, range(1, 10)), "@", "*"]
+        saved = {name: self.variables.get(name) for name in names}
+        given = dict(zip(names, arguments[:9], strict=False))
+        depth, self.depth = self.depth, self.depth + 1
+        self.variables |= {**dict.fromkeys(names, ""), **given, "@": " ".join(arguments), "*": " ".join(arguments)}
+        self.calls += 1
+        yield from self.run(*body)
+        self.calls -= 1
+        self.depth = depth
+        self.variables |= {name: value for name, value in saved.items() if value is not None}
+        for name, value in saved.items():
+            if value is None:
+                del self.variables[name]
+
+    def _end_of_function(self, place: int, end: int, *, opened: bool) -> int:
+        """The statement that closes a function whose body begins at `place`."""
+        depth = int(opened)
+        for index in range(place, end):
+            text = self.statements[index][1]
+            depth += (
+                text == "{" or text.startswith("{ ") or (FUNCTION.fullmatch(text) is not None and text.endswith("{"))
+            )
+            depth -= text.startswith("}")
+            if depth <= 0 and (opened or text.startswith("}")):
+                return index
+        return end
+
+    @staticmethod
+    def _without_prefix(text: str) -> str:
         while match := BEFORE.match(text):
             text = text[match.end() :]
         return text.removesuffix(" }").strip() if text.endswith(" }") else text
-
-    def _body(self, text: str, start: int) -> str:
-        """A function in one line: its first command."""
-        return text[start:].strip().removesuffix("}").strip()
 
     def _end_of_loop(self, place: int, end: int) -> int:
         """The statement `done` of a loop that begins before `place`."""
@@ -200,9 +248,9 @@ class _Reader:
     def _expanded(self, text: str) -> str:
         text = re.sub(r"\$\(\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)", lambda found: self._arithmetic(found[1]), text)
         text = re.sub(r"\$\[([^\[\]]*)\]", lambda found: self._arithmetic(found[1]), text)
-        text = re.sub(rf"\$\{{({NAME}):?[-=]([^{{}}]*)\}}", lambda found: self._value(found[1], found[2]), text)
-        text = re.sub(rf"\$\{{({NAME})(?::?\?[^{{}}]*)?\}}", lambda found: self._value(found[1]), text)
-        return re.sub(rf"\$({NAME}|[0-9])", lambda found: self._value(found[1]), text)
+        text = re.sub(rf"\$\{{({NAME}|[0-9]):?[-=]([^{{}}]*)\}}", lambda found: self._value(found[1], found[2]), text)
+        text = re.sub(rf"\$\{{({NAME}|[0-9@*])(?::?\?[^{{}}]*)?\}}", lambda found: self._value(found[1]), text)
+        return re.sub(rf"\$({NAME}|[0-9@*])", lambda found: self._value(found[1]), text)
 
     def _value(self, name: str, default: str | None = None) -> str:
         value = self.variables.get(name, default)

@@ -46,31 +46,52 @@ def _directions(state: TcState, setup: PathSetup, egress: Side | None) -> None:
     arriving = redirects(state)
     if not arriving:
         arriving = _named_ifbs(state, setup)
-    sent = [device for device in state.interfaces if device not in arriving and _has_egress(state, device)]
+    walked = {device: _walked(state, device, setup) for device in state.interfaces if device not in arriving}
+    setup.misread += [misread for _, notes in walked.values() for misread in notes.misread]
+    sent = [device for device, (stages, _) in walked.items() if stages]
+    if shaping := [device for device in sent if any(_shapes(stage) for stage in walked[device][0])]:
+        for device in sent:
+            if device not in shaping:
+                setup.differ(None, f"{device}: its queues have no rate or delay: it is left out")
+        sent = shaping
     received = [device for device in state.interfaces if _has_policer(state, device)]
     sides = _sides(sent, [*arriving.values(), *received], setup, egress)
+    shaped: dict[Side, str] = {}
     for device in sent:
-        walk = Walk(device, state.interfaces[device], setup)
-        stages = [
-            *walk.policers(["root", "egress", *[q.handle for q in walk.there.qdiscs if q.parent == "root"]]),
-            *walk.stages(),
-        ]
+        stages, notes = walked[device]
+        setup.take(notes)
         for side in SIDES if _is_loopback(device) else (sides[device],):
+            if side in shaped:
+                setup.differ(None, f"{device}: a further interface that sends {side}: {shaped[side]} is imported")
+                continue
+            shaped[side] = device
             _add(setup, side, stages)
         if _is_loopback(device) and any(stage.rate for stage in stages):
             setup.differ(None, "lo: both directions share its rate and queue: here each has its own")
+    redirected: dict[Side, str] = {}
     for ifb, device in arriving.items():
-        _add(
-            setup,
-            _other(sides.get(device)),
-            Walk(ifb, state.interfaces[ifb], setup, is_ifb=True).stages() if ifb in state.interfaces else [],
-        )
+        side = _other(sides.get(device))
+        if side in redirected:
+            setup.differ(None, f"{ifb}: a further interface that has what arrives: {redirected[side]} is imported")
+        elif ifb in state.interfaces:
+            redirected[side] = ifb
+            _add(setup, side, Walk(ifb, state.interfaces[ifb], setup, is_ifb=True).stages())
     for device in received:
-        _add(
-            setup,
-            _other(sides.get(device)),
-            Walk(device, state.interfaces[device], setup).policers([INGRESS, "ingress", "ffff:fff2"]),
-        )
+        walk = Walk(device, state.interfaces[device], setup)
+        _add(setup, _other(sides.get(device)), walk.policers([INGRESS, "ingress", "ffff:fff2"]))
+
+
+def _walked(state: TcState, device: str, setup: PathSetup) -> tuple[list[Stage], PathSetup]:
+    """The stages of what an interface sends, and the notes on them."""
+    notes = PathSetup(setup.format, txqueuelen=setup.txqueuelen)
+    walk = Walk(device, state.interfaces[device], notes)
+    at_root = ["root", "egress", *(qdisc.handle for qdisc in walk.there.qdiscs if qdisc.parent == "root")]
+    return [*walk.policers(at_root), *walk.stages()], notes
+
+
+def _shapes(stage: Stage) -> bool:
+    """Whether a stage does more than queue."""
+    return replace(stage, queue=None).has_effect
 
 
 def _is_loopback(device: str) -> bool:
@@ -91,10 +112,6 @@ def _add(setup: PathSetup, side: Side, stages: Iterable[Stage]) -> None:
             name, number = f"{stage.name}-{number}", number + 1
         known.add(name)
         setup.stages[side].append(replace(stage, name=name))
-
-
-def _has_egress(state: TcState, device: str) -> bool:
-    return state.interfaces[device].root() is not None
 
 
 def _has_policer(state: TcState, device: str) -> bool:

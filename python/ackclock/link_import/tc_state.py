@@ -386,6 +386,14 @@ def _police_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(words[:place]), list(words[place:])
 
 
+MATCHES_ALL = (
+    r"u(?:32|16|8) 0(?:x0+)? 0(?:x0+)?(?: at \S+)?",
+    r"ip6? (?:src|dst) (?:0(?:\.0\.0\.0)?|::|any|default)(?:/0)?",
+    r"ip6? protocol \S+ 0(?:x0+)?",
+)
+"""Matches of u32 that every packet has."""
+
+
 def _matches_all(words: Sequence[str]) -> bool:
     """Whether a filter selects all packets: matchall, u32 with masks of zero, flower without
     keys.
@@ -393,13 +401,7 @@ def _matches_all(words: Sequence[str]) -> bool:
     text = " ".join(words)
     if text in ("matchall", "u32", "flower", "flower skip_sw", "basic", ""):
         return True
-    return (
-        re.fullmatch(
-            r"u32( match (u32 0(x0+)? 0(x0+)?( at \S+)?|u8 0(x0+)? 0(x0+)?( at \S+)?|ip6? (src|dst) (0\.0\.0\.0|::)/0))+",
-            text,
-        )
-        is not None
-    )
+    return re.fullmatch(rf"u32(?: match (?:{'|'.join(MATCHES_ALL)}))+", text) is not None
 
 
 _READERS: Mapping[str, Callable[[TcState, Command, str, list[str], PathSetup], None]] = {
