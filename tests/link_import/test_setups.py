@@ -271,6 +271,15 @@ def test_trace_is_relative_to_the_link_file_that_names_it(tmp_path, monkeypatch)
             {"name": "e0-netem", "delay": {"down": "3 ms"}},
         ),
         (
+            "tc qdisc add dev e0 root handle 1: prio\ntc qdisc add dev e0 parent 1:2 netem delay 2ms\n"
+            "tc qdisc add dev e0 parent 1:3 netem delay 3ms\ntc filter add dev e0 parent 1: u32 match ip tos 8 0xff flowid 1:2",
+            {"name": "e0-netem", "delay": {"down": "2 ms"}},
+        ),
+        (
+            "tc qdisc add dev e0 root netem slot distribution pareto 1ms 0.2ms packets 5 delay 4ms",
+            {"name": "e0-netem", "delay": {"down": "4 ms"}},
+        ),
+        (
             "ip link set dev ppp0 txqueuelen 30\ntc qdisc add dev ppp0 root handle 1: htb default 1\n"
             "tc class add dev ppp0 parent 1: classid 1:1 htb rate 2mbit",
             {"name": "ppp0-htb", "queue": {"up": {"kind": "droptail", "packets": 30}}, "rate": {"up": "2 Mb/s"}},

@@ -181,7 +181,9 @@ class _Reader:
             self.netem.lost.append(f"cells of {numbers[1]} B")
 
     def slot(self) -> None:
-        while self.left and self.left[0] not in READERS:
+        if self.left[:1] == ["distribution"]:
+            self.left = self.left[2:]
+        while self.left and (self.has_number() or self.left[0] in ("packets", "bytes")):
             self.left.pop(0)
         self.netem.lost.append("slot: packets that leave in bursts")
 

@@ -257,6 +257,8 @@ class Walk:
         chosen = [one for one in children if one.kind in (*READERS, *CLASSFUL)] or children[:1]
         if not chosen:
             return []
+        flowids = [one.flowid for one in self.there.filters]
+        chosen.sort(key=lambda one: one.parent in flowids)  # the band that a filter selects
         selected = next((one for one in self.there.filters if one.flowid == chosen[-1].parent), None)
         if qdisc.kind not in ("mq", "mqprio", "multiq"):
             whom = f"what `{selected.matches or 'all'}` selects" if selected else "part of the traffic"

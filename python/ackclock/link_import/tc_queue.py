@@ -10,7 +10,7 @@ from math import log
 from typing import Any
 
 from ackclock.export import qdisc_syntax
-from ackclock.input.units import show_size, show_time
+from ackclock.input.units import show_rate, show_size, show_time
 from ackclock.link_import.path_setup import PathSetup
 from ackclock.link_import.tc_state import Qdisc
 
@@ -124,6 +124,10 @@ class QueueReader:
 
     def _fq(self, qdisc: Qdisc, given: Mapping[str, Any]) -> dict[str, Any]:
         self.setup.differ(qdisc.line, f"{self.device}: fq's pacing and its limit for each flow: the sender paces")
+        if given.get("maxrate"):
+            self.setup.differ(
+                qdisc.line, f"{self.device}: fq's maxrate, {show_rate(round(given['maxrate']))} for each flow"
+            )
         return self._flows(qdisc, max(1, int(given.get("limit", 10_000))), 1024, given.get("quantum"))
 
     @staticmethod
