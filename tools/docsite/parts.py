@@ -108,6 +108,18 @@ def names(kind: str) -> str:
 
 
 @part
+def other_names() -> str:
+    """Names by which people ask for packaged links."""
+    from ackclock.input.link.catalog import other_names as listed
+
+    rows = []
+    for name, other in listed().items():
+        further = ", ".join(f"`{one}`" for one in other.others)
+        rows.append([f"`{name}`", f"`{other.link}`" if other.link else f"none yet: {other.what}", further])
+    return table(["name", "link", "others"], rows)
+
+
+@part
 def catalogue(kind: Kind) -> str:
     """The entries of the engine's catalogue with their sources."""
     from ackclock.input import catalogue as engine

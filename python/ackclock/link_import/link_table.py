@@ -120,7 +120,7 @@ def _policer(stage: Stage, policer: Bucket, side: Side, setup: PathSetup) -> Key
     setup.differ(
         stage.line,
         f"{side}: a policer of {show_rate(policer.rate)} with a burst of {show_size(burst)}: a queue of that size at that "
-        "rate drops the same packets in its place, and delays the others, which the policer does not",
+        "rate drops the same packets to within one in its place, and delays the others, which the policer does not",
     )
     return {"queue": {"kind": "droptail", "bytes": show_size(burst)}, "rate": show_rate(policer.rate)}
 
