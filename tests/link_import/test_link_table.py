@@ -74,6 +74,16 @@ def test_bucket_is_a_shaper_with_its_queue_when_it_holds_more_than_a_millisecond
     assert hop == {"name": "ppp0-tbf", "queue": {"up": queue}, "rate": {"up": "8 Mb/s"}}
 
 
+def test_mtu_of_an_interface_is_a_key_when_link_files_read_it(hops):
+    text = "ip link set dev ppp0 mtu 1400\ntc qdisc add dev ppp0 root netem delay 3ms"
+    (hop,), lost = hops(text, reads_all=True)
+    assert (hop["mtu"], lost) == ({"up": {"ip": "1400 B"}}, [])
+    (hop,), lost = hops(text, reads_all=False)
+    assert "mtu" not in hop and lost == ["an MTU of 1400 B: packets of any size pass here"]
+    (hop,), lost = hops(text.replace("1400", "1500"), reads_all=True)
+    assert "mtu" not in hop and lost == []
+
+
 @pytest.mark.parametrize(
     ("words", "table"),
     [

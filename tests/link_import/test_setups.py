@@ -290,11 +290,6 @@ def test_command_counts_wherever_it_runs(text, hop, imported):
     assert imported(text)["link"]["hop"] == [hop]
 
 
-def test_mtu_is_named_as_not_expressed(imported):
-    text = "ip link set dev eth0 mtu 1400\ntc qdisc add dev eth0 root netem delay 3ms"
-    assert imported(text)["not_expressed"] == [{"line": 1, "text": "an MTU of 1400: the link file has none"}]
-
-
 def test_queue_without_a_shaper_has_the_rate_of_the_line_where_it_is_given(imported):
     text = "tc qdisc replace dev wan root fq_codel"
     assert "rate" not in imported(text)["link"]["hop"][0]

@@ -36,6 +36,9 @@ def hops(setup: PathSetup, trace_name: TraceName, rtt: int | None = None) -> lis
 
     What the link file does not express is added to `setup`.
     """
+    for line, mtu in setup.mtu.values():
+        if not reads("mtu"):
+            setup.differ(line, f"an MTU of {mtu} B: packets of any size pass here")
     sides = {side: [_keys(stage, side, setup, trace_name) for stage in merged(setup.stages[side])] for side in SIDES}
     found: list[Keys] = [{"name": "internet", "delay": show_time(rtt // 2)}] if rtt else []
     if all(len(stages) <= 1 for stages in sides.values()):
@@ -80,6 +83,8 @@ def _unique(found: Sequence[Keys]) -> list[Keys]:
 def _keys(stage: Stage, side: Side, setup: PathSetup, trace_name: TraceName) -> Keys:
     """A stage as the keys of one direction of a hop, in path order."""
     keys: Keys = {"name": re.sub(r"[./\s]+", "-", stage.name).strip("-") or stage.kind}
+    if stage.device in setup.mtu and reads("mtu"):
+        keys["mtu"] = mtu_table(setup.mtu[stage.device][1])
     if stage.policer is not None:
         keys |= _policer(stage, stage.policer, side, setup)
     if stage.bucket is not None and stage.bucket.burst is not None and not _is_line(stage, stage.bucket):
@@ -181,7 +186,13 @@ def shaper_table(bucket: Bucket, queue: Mapping[str, Any] | None) -> Keys:
     return {**table, **({"queue": dict(queue)} if queue is not None else {})}
 
 
+def mtu_table(mtu: int) -> Keys:
+    """An MTU as a link file has it."""
+    return {"ip": f"{mtu} B"}
+
+
 EXAMPLES: Mapping[str, Keys] = {
+    "mtu": mtu_table(1400),
     "policer": policer_table(Bucket(10**7, 20_000)),
     "shaper": shaper_table(Bucket(10**7, 20_000), {"kind": "droptail", "packets": 10}),
 }

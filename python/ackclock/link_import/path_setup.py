@@ -184,6 +184,8 @@ class PathSetup:
     outer_interfaces: set[str] = field(default_factory=set)
     txqueuelen: dict[str, int] = field(default_factory=dict)
     """Packets of the default queue of an interface, where the input sets it."""
+    mtu: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The line and the IP bytes of an interface's MTU, where the input sets one below 1500."""
 
     def differ(self, line: int | None, text: str) -> None:
         """Say once what is lost."""

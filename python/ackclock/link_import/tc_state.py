@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from ackclock.link_import.elsewhere import unwrapped
-from ackclock.link_import.path_setup import PathSetup
+from ackclock.link_import.path_setup import FULL_PACKET, PathSetup
 from ackclock.link_import.shell_script import Command
 
 INGRESS = "ffff:"
 KEEPING = ("fq_codel", "codel", "pie", "cake", "fq")
 """Qdiscs whose `change` keeps what is not typed."""
+MIN_MTU = 68
+"""The minimum MTU of IPv4 (RFC 791)."""
 OBJECTS = ("qdisc", "class", "filter")
 VERBS = ("add", "delete", "del", "replace", "change", "show", "list", "ls")
 WITHOUT_EFFECT = (
@@ -146,12 +148,14 @@ def _interface_settings(command: Command, setup: PathSetup) -> None:
     """The MTU and the queue length of an interface."""
     words = command.words
     for key, value in pairwise(words):
-        if key == "mtu" and value != "1500":
-            setup.differ(command.line, f"an MTU of {value[:20]}: the link file has none")
-        if key in ("txqueuelen", "txqlen") and re.fullmatch(r"\d{1,7}", value):
-            named = dict(pairwise(words))
-            device = named.get("dev") or named.get("set") or words[1]
-            setup.txqueuelen[_named(device)] = max(1, int(value))
+        if key not in ("mtu", "txqueuelen", "txqlen") or not re.fullmatch(r"\d{1,7}", value):
+            continue
+        named = dict(pairwise(words))
+        device = _named(named.get("dev") or named.get("set") or words[1])
+        if key == "mtu" and MIN_MTU <= int(value) < FULL_PACKET:
+            setup.mtu[device] = (command.line, int(value))
+        elif key != "mtu":
+            setup.txqueuelen[device] = max(1, int(value))
 
 
 def _firewall(command: Command, setup: PathSetup) -> None:
