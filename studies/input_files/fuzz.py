@@ -1,11 +1,12 @@
-"""Gives mutated link files and scenarios to the commands that read one, for a bounded time.
+"""Gives mutated link files, scenarios and set-ups to the commands that read one, for some time.
 
     python -m studies.input_files.fuzz MINUTES OUT [--seed N] [--first N]
 
 The inputs are made of the packaged links, the examples and the bases of
 `tests/input/messages.jsonl`, which together have every key of every table: other values, numbers
 and units, lines left out, doubled or taken from another file, keys renamed, bytes overwritten,
-cut or not UTF-8. `show` reads each input, and `export` each link. An accepted one is simulated if
+cut or not UTF-8. The set-ups of `tests/link_import/setups.toml` are among them. `show` and `import`
+read each input, and `export` each link. An accepted one is simulated if
 its run is short, so that the engine checks the plan, too. A command has to end with status 0, or
 with status 2 and one line. An input is fixed by the seed and its number; one that ends a command
 otherwise is kept in OUT with the command that shows it, each place of the source once. The exit
@@ -22,6 +23,7 @@ import shutil
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import chdir
@@ -34,6 +36,7 @@ from studies.run_folders.fuzz import MAX_S, Failure, main, play
 
 ROOT = Path(__file__).resolve().parents[2]
 MESSAGES = ROOT / "tests/input/messages.jsonl"
+SETUPS = ROOT / "tests/link_import/setups.toml"
 FILE = "input.toml"
 SCENARIO_OF_LINK = f'link = "{FILE}"\nduration = "50 ms"\n[[flow]]\nworkload.kind = "bulk"\n'
 SIMULATED = "simulated.toml"
@@ -56,10 +59,12 @@ _NUMBER = re.compile(r"\d[\d_.]*")
 
 
 def corpus() -> list[str]:
-    """The valid texts: packaged links, examples, and one of each table with all its keys."""
+    """The valid texts: packaged links, examples, one of each table with all its keys, set-ups."""
     files = [*sorted(PACKAGED.glob("*.toml")), *sorted((ROOT / "examples").glob("*.toml"))]
     rows = map(json.loads, MESSAGES.read_text("utf-8").splitlines())
-    return [file.read_text("utf-8") for file in files] + [row[3] for row in rows if row[0] == "base"]
+    tables = [row[3] for row in rows if row[0] == "base"]
+    setups = [setup["input"] for setup in tomllib.loads(SETUPS.read_text("utf-8"))["setup"]]
+    return [*(file.read_text("utf-8") for file in files), *tables, *setups]
 
 
 @dataclass(frozen=True)
@@ -156,7 +161,7 @@ def is_short(document: OverviewDocument) -> bool:
 
 def commands(folder: Path) -> list[list[str]]:
     """What reads the input, as typed, in its folder; the last ones only if its runs are short."""
-    reading = [["show", FILE], ["show", FILE, "--json"]]
+    reading = [["show", FILE], ["show", FILE, "--json"], ["import", FILE, "--json"]]
     try:
         document = overview(FILE).document
     except Exception:  # `show` is played, which says it
@@ -180,7 +185,7 @@ def run(minutes: float, out: Path, seed: int, first: int) -> int:
     out = out.resolve()
     texts = corpus()
     mutations = Mutations([line for text in texts for line in text.splitlines() if line.strip()])
-    print(f"seed {seed}, {len(texts)} link files and scenarios, {minutes:.1f} minutes", flush=True)
+    print(f"seed {seed}, {len(texts)} link files, scenarios and set-ups, {minutes:.1f} minutes", flush=True)
     places: Counter[str] = Counter()
     played: Counter[str] = Counter()
     current, number = out / "current-input", first
