@@ -33,7 +33,9 @@ def report(
     from ackclock.result_folder import write_files, write_report
     from ackclock.storage.remote_folder import finished, of, shown
 
-    if Path(run).is_file():
+    from ackclock.other_programs import sniffed
+
+    if sniffed(Path(run)):
         from ackclock.other_programs.report import write_report as write_file_report
 
         page = write_file_report(Path(run), out, format_)
