@@ -30,10 +30,9 @@ def report(
     report of a file of iperf3 or Flent stands beside it, or in --out.
     """
     from ackclock.cli.output import print_json
+    from ackclock.other_programs import sniffed
     from ackclock.result_folder import write_files, write_report
     from ackclock.storage.remote_folder import finished, of, shown
-
-    from ackclock.other_programs import sniffed
 
     if sniffed(Path(run)):
         from ackclock.other_programs.report import write_report as write_file_report
