@@ -50,6 +50,7 @@ from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import LinkLike, Situation, situation_of
 from ackclock.errors import InputError, InvalidValue, choices, format_value
 from ackclock.format import count
+from ackclock.input.link.frame_grid import locked
 from ackclock.input.scenario.link_draws import draws_path
 from ackclock.linux import require_linux
 from ackclock.notebook import Progress
@@ -341,7 +342,7 @@ def _advice(
         "advice": advice,
         "nothing_to_gain": _rest(actions, raced, gains, refused, places, asked, harmful, unsupported),
         "points": _points({**raced.metrics, **final}),
-        "notes": [*situation.notes, *unsettable(situation, asked.may)],
+        "notes": [*situation.notes, *locked(situation.hops), *unsettable(situation, asked.may)],
         "runs": {"count": runs.done, "rounds": runs.rounds},
     }
     if situation.fit:

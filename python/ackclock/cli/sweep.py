@@ -85,6 +85,8 @@ def sweep(
         else:
             remark(f"part {part}: {done.runs} runs in {done.chunks} chunks; run folder: {shown(folder)}", quiet=quiet)
         return
+    for warning in result.warnings:
+        remark(f"warning: {warning}", quiet=quiet)
     deliver(result.document_text, lambda: [sweep_table(result)], result.folder, report=report, json=json, quiet=quiet)
     if not json:
         remark(f"digest: {result.data.digest()}", quiet=quiet)

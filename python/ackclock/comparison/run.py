@@ -24,6 +24,7 @@ from ackclock.comparison.result import Comparison
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
 from ackclock.congestion_control import with_names
 from ackclock.input import variant_groups
+from ackclock.input.link.frame_grid import locked
 from ackclock.input.objects import Bulk, Flow, Link, plain, time_text
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
@@ -152,6 +153,7 @@ def compare(arguments: CompareArguments) -> Comparison:
                 *short_run_notes(ranked, base.duration / 1e12),
                 *(lengthened(base.hop, base.duration, len(base.seeds)) if is_auto else []),
                 *missed_events(base.hop, base.duration, len(base.seeds)),
+                *locked(base.hop),
                 *(
                     [UNMARKED]
                     if any(unmarked(c.ack_technique, s.hop, arguments.direction) for c, s in scenarios.items())

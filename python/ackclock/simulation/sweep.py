@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from ackclock.plot.figure import Plot
     from ackclock.plot.time_series import Panel
     from ackclock.report.page import Page
+
+WARNED_POINTS = 100
+"""Number of the first points whose scenarios have warnings: a sweep may have millions."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,14 @@ class Sweep(Result):
     def frames(self) -> dict[str, pl.DataFrame]:
         """`metrics`, `runs` and `flows`."""
         return {"metrics": self.metrics, "runs": self.runs, "flows": self.flows}
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for each part of the first points' scenarios that is likely not meant."""
+        from ackclock.input.scenario.warnings import warnings
+
+        first = islice(self.data.runs.scenarios, WARNED_POINTS)
+        return list(dict.fromkeys(text for scenario in first for text in warnings(scenario)))
 
     def plot(self) -> Plot:
         """Runs of some of the points (lowest seed), evenly picked and laid over each other."""

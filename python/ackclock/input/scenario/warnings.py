@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ackclock.input.link.frame_grid import locked
 from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.scenario.flow import BACK, Flow
 from ackclock.input.scenario.model import Scenario
 
 
 def warnings(scenario: Scenario) -> list[str]:
-    """A sentence for each part of a checked scenario that has no effect."""
-    return list(_idle_loss_lists(scenario))
+    """Sentences for each part of a checked scenario that has no effect, or that no path has."""
+    return [*_idle_loss_lists(scenario), *frame_locks(scenario)]
+
+
+def frame_locks(scenario: Scenario) -> list[str]:
+    """Sentences about media in frames, to whose grid the RTTs of TCP flows lock."""
+    paths = {tuple(scenario.hops_of(flow)) for flow in scenario.flow if not flow.is_udp}
+    return list(dict.fromkeys(text for path in sorted(paths) for text in locked([scenario.hop[i] for i in path])))
 
 
 def _idle_loss_lists(scenario: Scenario) -> Iterator[str]:
