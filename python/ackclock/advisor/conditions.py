@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ackclock.advisor.situation import Situation, beside
+from ackclock.input.link.frame_grid import FrameGrid
 from ackclock.input.objects import Flow
 from ackclock.input.units import show_rate, show_time
 
@@ -24,17 +25,18 @@ class Condition:
     """
 
     text: str
-    point: Mapping[str, str | float] = field(default_factory=dict)
+    point: Mapping[str, str | float | Mapping[str, str]] = field(default_factory=dict)
     flows: tuple[Flow, ...] = ()
 
 
 def conditions(situation: Situation) -> list[Condition]:
     """Rate x 2 and / 2, delay x 2 and / 2, the bottleneck's buffer x 4 and / 4, loss 0 and x 10;
-    of a scenario also an upload beside it (a download beside an upload), which is a load of a link;
-    those that the path allows.
+    other jitter beside a medium's frames; of a scenario also an upload beside it (a download beside
+    an upload), which is a load of a link; those that the path allows.
     """
     opposite = () if situation.loads else _opposite(situation)
-    return [*_rates(situation), *_delays(situation), *_buffers(situation), *_losses(situation), *opposite]
+    path = [*_rates(situation), *_delays(situation), *_buffers(situation), *_losses(situation)]
+    return [*path, *_jitters(situation), *opposite]
 
 
 def _rates(situation: Situation) -> Iterator[Condition]:
@@ -83,6 +85,11 @@ def _losses(situation: Situation) -> Iterator[Condition]:
         }
         if point:
             yield Condition(text, point)
+
+
+def _jitters(situation: Situation) -> Iterator[Condition]:
+    if grid := FrameGrid.of(situation.hops):
+        yield from (Condition(f"{what} is {value}", point) for what, value, point in grid.points())
 
 
 def _opposite(situation: Situation) -> Iterator[Condition]:

@@ -652,5 +652,5 @@ def _under(condition: Condition, advised: Mapping[int, Run], base: Mapping[int, 
         "lo": gain.lo,
         "hi": gain.hi,
         "n": gain.n,
-        "flips": gain.hi < 1.0 or gain.value < 1.0 / 1.03,
+        "flips": gain.is_loss,
     }

@@ -218,7 +218,7 @@ class Situation:
     def scenario(
         self,
         actions: Sequence[Action] = (),
-        point: Mapping[str, str | float] | None = None,
+        point: Mapping[str, str | float | Mapping[str, str]] | None = None,
         flows: Sequence[Flow] = (),
         *,
         sparse: bool = True,

@@ -159,6 +159,11 @@ class Ratio:
     p: float
     n: int
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether the first mean is lower: by the interval of several pairs, or by 3 %."""
+        return (self.n > 1 and self.hi < 1.0) or self.value < 1.0 / 1.03
+
     def as_json(self) -> RatioOfMeans:
         """The fields in JSON documents; NaN and infinity are null."""
         lo, hi, p = _finite(self.lo), _finite(self.hi), _finite(self.p)

@@ -64,15 +64,11 @@ class FrameGrid:
             f'`hop.{self.jitter_hop}.jitter` adds some, such as {{ kind = "exponential", mean = "1 ms" }}.'
         )
 
-    def points(self) -> list[tuple[str, dict[str, Any]]]:
-        """Other jitter of the path, as a clause and as a value by dotted path."""
-        return [
-            (
-                f"the jitter of `{self.jitter_hop}` is {mean} on average",
-                {f"hop.{self.jitter_hop}.jitter": {"kind": "exponential", "mean": mean}},
-            )
-            for mean in PERTURBED
-        ]
+    def points(self) -> Iterator[tuple[str, str, dict[str, dict[str, str]]]]:
+        """Other jitter of the path: what it is, its value, and the value by dotted path."""
+        for mean in PERTURBED:
+            jitter = {"kind": "exponential", "mean": mean}
+            yield f"the mean jitter of `{self.jitter_hop}`", mean, {f"hop.{self.jitter_hop}.jitter": jitter}
 
 
 def locked(hops: Sequence[Hop]) -> list[str]:
