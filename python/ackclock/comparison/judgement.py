@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from ackclock.comparison.conditions import UnderCondition
 from ackclock.comparison.configuration import AUTO, Configuration
 from ackclock.comparison.ranking import Ranked
 from ackclock.simulation.goals import mean_score
@@ -67,7 +68,7 @@ def shortlist(ranking: Sequence[Ranked], goal: str, usual: str, low_latency: Ran
     by_score = sorted((r for r in able if r.same_as is None), key=lambda r: -_finite(screened(goal, r.metrics)))
     first: dict[tuple[str, ...], Ranked] = {}
     for ranked in by_score:
-        first.setdefault(_kind(ranked.configuration), ranked)
+        first.setdefault(kind_of(ranked.configuration), ranked)
     wanted = [fastest, *usual_ones, *first.values(), *([low_latency] if low_latency else []), *by_score]
     picked = list({ranked.configuration: ranked for ranked in wanted}.values())
     return picked[: SHORTLISTED + len(usual_ones)]
@@ -85,8 +86,15 @@ def _finite(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def _kind(choice: Configuration) -> tuple[str, ...]:
+def kind_of(choice: Configuration) -> tuple[str, ...]:
+    """What two configurations differ in that are worth a place in the shortlist each."""
     return (choice.variant, choice.queue, choice.ack_policy, choice.ack_technique)
+
+
+def scores_of(goal: str, loads: Mapping[str, Seeds]) -> dict[int, float]:
+    """The score of a configuration by seed, its mean over the loads; NaN where they have none."""
+    shared = set.intersection(*(set(of_seed) for of_seed in loads.values()))
+    return {seed: mean_score(goal, [of[seed] for of in loads.values()]) for seed in sorted(shared)}
 
 
 @dataclass(frozen=True)
@@ -138,6 +146,8 @@ class Judgement:
         seeds, harm_seeds, harm_s: the number of seeds under the loads and beside other flows, and
             the duration of the measurement beside them in s.
         choices: the shortlisted configurations, best score first; the host's defaults among them.
+        conditions: the recommended one, or the host's defaults, beside others where the path is
+            another.
     """
 
     goal: str
@@ -149,11 +159,12 @@ class Judgement:
     harm_seeds: int
     harm_s: float
     choices: tuple[ScoredChoice, ...]
+    conditions: tuple[UnderCondition, ...] = ()
 
     def as_json(self) -> JudgementDocument:
         """The object `judgement` of ``compare``'s JSON document."""
-        own = {**vars(self), "choices": [choice.as_json() for choice in self.choices]}
-        return cast("JudgementDocument", own)
+        lists = {name: [one.as_json() for one in getattr(self, name)] for name in ("choices", "conditions")}
+        return cast("JudgementDocument", vars(self) | lists)
 
 
 @dataclass
@@ -186,9 +197,7 @@ class Judge:
 
     def scores(self, label: str) -> dict[int, float]:
         """The score of a configuration by seed, its mean over the loads."""
-        loads = self.under_loads[label]
-        shared = set.intersection(*(set(of_seed) for of_seed in loads.values()))
-        found = {seed: mean_score(self.goal, [of[seed] for of in loads.values()]) for seed in sorted(shared)}
+        found = scores_of(self.goal, self.under_loads[label])
         if self.goal == "fairness" and all(math.isnan(value) for value in found.values()):
             self.tested(label)
             return dict(self.fairness(label))
@@ -206,7 +215,7 @@ class Judge:
             ScoredChoice(
                 label,
                 interval(scores[label].values(), scale="log"),
-                None if label == self.defaults else _ratio(scores[label], base),
+                None if label == self.defaults else score_ratio(scores[label], base),
                 self.harm.get(label, () if label == self.defaults else None),
                 {load: over_seeds(of.values()) for load, of in self.under_loads[label].items()},
             )
@@ -220,7 +229,7 @@ class Judge:
         """
         left, found = list(order), list[str]()
         while left:
-            near = [label for label in left if _is_as_good(_ratio(scores[label], scores[left[0]]))]
+            near = [label for label in left if _is_as_good(score_ratio(scores[label], scores[left[0]]))]
             chosen = min(near or left[:1], key=lambda label: self.changes[label])
             found.append(chosen)
             left.remove(chosen)
@@ -237,7 +246,8 @@ def _is_as_good(to_best: Ratio) -> bool:
     return to_best.value >= 1.0 - NEAR_THE_BEST and to_best.n > 1 and not to_best.hi < 1.0
 
 
-def _ratio(a: Mapping[int, float], b: Mapping[int, float]) -> Ratio:
+def score_ratio(a: Mapping[int, float], b: Mapping[int, float]) -> Ratio:
+    """The ratio of two scores over shared seeds."""
     return ratio((a[seed], b[seed]) for seed in sorted(a.keys() & b.keys()))
 
 

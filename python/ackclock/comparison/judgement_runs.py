@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from ackclock.arguments.compare import CompareArguments
 from ackclock.comparison import loads
 from ackclock.comparison.ack_path import Bottlenecks
+from ackclock.comparison.conditions import (
+    RIVALS,
+    Condition,
+    UnderCondition,
+    not_tried,
+    rivals,
+    seeds_under,
+)
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.judgement import (
     SHORTLISTED,
@@ -18,6 +27,9 @@ from ackclock.comparison.judgement import (
     changes_of,
     defaults_label,
     fastest_of,
+    kind_of,
+    score_ratio,
+    scores_of,
     shortlist,
 )
 from ackclock.comparison.prices import BesideRuns, jain_by_seed, of_beside, prices
@@ -26,13 +38,14 @@ from ackclock.comparison.result import Prices
 from ackclock.input.objects import Flow
 from ackclock.input.scenario.draft import Draft
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
+from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.sweep_paths import Point
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.harm import BOUNDED, DEFAULTS, FIRST_SEEDS, SEEDS, Harm, HarmBound, HarmRun, Place
 from ackclock.simulation.metrics import Run
-from ackclock.simulation.run_list import Metrics, RunList
+from ackclock.simulation.run_list import Metrics, RunList, estimated_cpu_s
 from ackclock.storage import dataset_files
 
 LOAD_SEEDS = 5
@@ -46,19 +59,20 @@ MIN_HARM_CPU_S = 2.0
 """That CPU time at least."""
 NOT_COMPARED = 100
 """The number of changes of host's defaults that are not compared: a choice as good comes first."""
-LOADS = "loads"
-"""The folder of the dataset of the runs under the loads."""
+LOADS, CONDITIONS = "loads", "conditions"
+"""The folders of the datasets of the runs under the loads, as the path is and as it may be."""
 
 Seeds = Mapping[int, Run]
 
 
-def max_runs(configurations: int, seeds: int, opposite: int) -> int:
+def max_runs(configurations: int, seeds: int, opposite: int, conditions: int = 0) -> int:
     """About the number of runs of `JudgementRuns`, for the progress: the whole shortlist runs
     beside other flows, with the first seeds.
     """
     places = min(SHORTLISTED, configurations) + 1
     under_loads = len(loads.load_names(opposite)) * min(LOAD_SEEDS, seeds)
-    return places * (under_loads + len(BOUNDED) * min(FIRST_SEEDS, seeds))
+    under_conditions = conditions * min(RIVALS + 1, configurations) * under_loads
+    return places * (under_loads + len(BOUNDED) * min(FIRST_SEEDS, seeds)) + under_conditions
 
 
 def stored_below(folder: Path) -> int:
@@ -76,10 +90,13 @@ class JudgementRuns:
         path: the queues that the configurations vary; None: none.
         seeds: those of the comparison.
         folder: of the datasets; None: in memory.
+        draws: the joint draws of a fitted link.
         before, planned: the number of runs of the comparison, and about that of all, for the
             progress.
         cells_cpu_s: their estimated CPU time.
         reopen: called before the first new run in a finished run folder.
+        conditions: other paths, over which the recommendation may be another.
+        notes: what did not run, as sentences.
     """
 
     arguments: CompareArguments
@@ -88,11 +105,13 @@ class JudgementRuns:
     path: Bottlenecks | None
     seeds: Sequence[int]
     folder: Path | None
-    of_seed: Callable[[Scenario, int], Scenario] | None
+    draws: LinkDraws | None
     before: int
     planned: int
     cells_cpu_s: float
     reopen: Callable[[], object] | None
+    conditions: Sequence[Condition] = ()
+    notes: list[str] = field(default_factory=list)
     datasets: list[Dataset] = field(default_factory=list)
 
     @property
@@ -151,6 +170,9 @@ class JudgementRuns:
         fastest = fastest_of([one for one in ranking if one.delivers]).configuration.label
         choices, recommended = judge.decide(fastest, [one.configuration.label for one in ranking])
         self.bound.check({})  # The host's defaults beside others, where nothing else was tested.
+        kinds = {label: kind_of(choice) if choice else label for label, choice in tried.items()}
+        order = [choice.label for choice in choices]
+        compared = [recommended or defaults, *rivals(order, recommended or defaults, kinds.__getitem__)]
         judgement = Judgement(
             goal,
             may_harm,
@@ -161,6 +183,7 @@ class JudgementRuns:
             self.bound.seed_count,
             self.bound.measured_s,
             tuple(choices),
+            tuple(self._under_conditions({label: tried[label] for label in compared}, defaults)),
         )
         tested = [label for label in tried if label in judge.harm or label == defaults]
         asked = under_loads[defaults].get(self.direction) or next(iter(under_loads[defaults].values()))
@@ -183,8 +206,10 @@ class JudgementRuns:
         """Sweep parameters of a configuration; None: the host's defaults over the link as it is."""
         return choice.point(self.path) if choice else {}
 
-    def _place(self, choice: Configuration | None) -> Place:
-        return Place(self.draft, {"host": self.arguments.host} if self.arguments.host else {}, self._point(choice))
+    def _place(self, choice: Configuration | None, path: Mapping[str, Any] | None = None) -> Place:
+        """The comparison's path, or with other values of it, and the TCP of a choice."""
+        host = {"host": self.arguments.host} if self.arguments.host else {}
+        return Place(self.draft, host, {**self._point(choice), **(path or {})})
 
     def _beside_of(self, label: str, defaults: str) -> dict[str, Seeds]:
         """The runs of a choice beside each companion."""
@@ -206,9 +231,56 @@ class JudgementRuns:
         by_key = dict(zip(keys, found, strict=True))
         return {label: {name: by_key[label, name] for name in names} for label in tried}
 
-    def _beside(self, name: str, runs: Sequence[HarmRun], seeds: Sequence[int]) -> list[Seeds]:
+    def _under_conditions(self, chosen: Mapping[str, Configuration | None], defaults: str) -> list[UnderCondition]:
+        """The first of these choices beside each other one where the path is another.
+
+        The `defaults` do no harm. A first look tries this only where it takes few of the runs.
+        """
+        goal = self.arguments.goal
+        names = loads.load_names(len(self.flows) - 1)
+        drafts = loads.drafts(self.draft, self.flows, names)
+        keys = [(one, label, name) for one in self.conditions for label in chosen for name in names]
+        scenarios = [drafts[name].check({**self._point(chosen[label]), **one.point}) for one, label, name in keys]
+        if not scenarios or len(chosen) < 2 or goal == "fairness":
+            return []
+        count = seeds_under(
+            sum(map(estimated_cpu_s, scenarios)),
+            self.cells_cpu_s,
+            min(LOAD_SEEDS, len(self.seeds)),
+            is_first_look=self.draft.check().duration / 1e12 < WHOLE_S,
+        )
+        if not count:
+            self.notes.append(not_tried(self.conditions))
+            return []
+        params = [{"label": label, "load": name, "condition": one.text} for one, label, name in keys]
+        changed = [key for one in self.conditions for key in one.point]
+        found = iter(self._run(CONDITIONS, params, scenarios, tuple(self.seeds[:count]), loads.of_load, changed))
+        rows = []
+        for one in self.conditions:
+            first, *others = [(label, scores_of(goal, {name: next(found) for name in names})) for label in chosen]
+            for label, scores in others:
+                gain = score_ratio(first[1], scores)
+                harms = None
+                if gain.is_loss:
+                    harms = label != defaults and self._harms_under(one, label, chosen[label])
+                rows.append(UnderCondition(one.text, label, gain, harms))
+        return rows
+
+    def _harms_under(self, condition: Condition, label: str, choice: Configuration | None) -> bool:
+        """Whether a choice is beyond the bound of harm where the path is another."""
+        if self.arguments.may_harm:
+            return False
+        name = f"harm-{self.conditions.index(condition)}-{label}"
+        default = self._place(None, condition.point)
+        run = partial(self._beside, changed=list(condition.point))
+        bound = replace(self.bound, default=default, run=run, name=name, found={}, near=set(), batches=0)
+        return bool(bound.check({label: self._place(choice, condition.point)})[label])
+
+    def _beside(
+        self, name: str, runs: Sequence[HarmRun], seeds: Sequence[int], changed: Sequence[str] = ()
+    ) -> list[Seeds]:
         params = [{"label": run.label, "direction": run.direction, "beside": run.companion} for run in runs]
-        return self._run(name, params, [run.scenario for run in runs], tuple(seeds), of_beside)
+        return self._run(name, params, [run.scenario for run in runs], tuple(seeds), of_beside, changed)
 
     def _run(
         self,
@@ -217,10 +289,14 @@ class JudgementRuns:
         scenarios: Sequence[Scenario],
         seeds: tuple[int, ...],
         metrics: Metrics,
+        changed: Sequence[str] = (),
     ) -> list[Seeds]:
-        """The metrics of runs by seed; those of the run folder are reused."""
+        """The metrics of runs by seed; those of the run folder are reused. Keys of the path that a
+        condition has `changed` are not drawn.
+        """
+        of_seed = partial(self.draws.scenario, kept=changed) if self.draws else None
         runs = RunList(
-            params, scenarios, seeds, metrics, "all" if self.arguments.series == "all" else "none", of_seed=self.of_seed
+            params, scenarios, seeds, metrics, "all" if self.arguments.series == "all" else "none", of_seed=of_seed
         )
         folder = self.folder / name if self.folder else None
         data = Dataset(runs, folder)

@@ -15,6 +15,7 @@ from ackclock.arguments import check, with_arguments
 from ackclock.arguments.compare import CompareArguments
 from ackclock.comparison.ack_path import AS_IS, UNMARKED, bottlenecks, unmarked
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
+from ackclock.comparison.conditions import conditions
 from ackclock.comparison.configuration import Configuration, configurations
 from ackclock.comparison.judgement_runs import JudgementRuns, max_runs, stored_below
 from ackclock.comparison.link_events import AUTO, MIN_PS, auto_duration, lengthened, missed_events
@@ -112,8 +113,11 @@ def compare(arguments: CompareArguments) -> Comparison:
     )
     plans = [build_plan(scenario, base.seeds[0]) for scenario in scenarios.values()]
     resolved_points = [[dict(params), plan.digest] for params, plan in zip(runs.params, plans, strict=True)]
-    drawn = [draws.digest] if draws else []
-    identity = Identity.of("compare", [*arguments.identified(beside_it), list(base.seeds), resolved_points, *drawn])
+    tried = conditions(arguments.link, base.hop) if arguments.with_prices else []
+    for condition in tried:
+        draft.check(condition.point)
+    of_link = [*([draws.digest] if draws else []), *([[dict(one.point) for one in tried]] if tried else [])]
+    identity = Identity.of("compare", [*arguments.identified(beside_it), list(base.seeds), resolved_points, *of_link])
     folder = (
         local(arguments.out) if arguments.out is not None else identity.default_folder() if arguments.keep else None
     )
@@ -121,7 +125,9 @@ def compare(arguments: CompareArguments) -> Comparison:
         data = Dataset(runs, folder)
         stored = stored_below(folder / PRICES) if arguments.with_prices and folder else 0
         later = (
-            max_runs(len(choices), len(runs.seeds), arguments.opposite) if arguments.with_prices and not stored else 0
+            max_runs(len(choices), len(runs.seeds), arguments.opposite, len(tried))
+            if arguments.with_prices and not stored
+            else 0
         )
         run_missing(data, workers=arguments.workers, progress=arguments.progress, before=stored, later=later)
         metrics = {
@@ -173,14 +179,16 @@ def compare(arguments: CompareArguments) -> Comparison:
                 path=path,
                 seeds=base.seeds,
                 folder=folder / PRICES if folder else None,
-                of_seed=runs.of_seed,
+                draws=draws,
                 before=len(runs),
                 planned=len(runs) + (stored or later),
                 cells_cpu_s=sum(map(runs.point_cpu_s, range(len(choices)))) * len(runs.seeds),
                 reopen=run.reopen if run and run.finished else None,
+                conditions=tried,
             )
             judgement, prices = judgement_runs.results(ranked, metrics, comparison.low_latency_choice)
-            comparison = replace(comparison, judgement=judgement, prices=prices)
+            notes = [*comparison.notes, *judgement_runs.notes]
+            comparison = replace(comparison, judgement=judgement, prices=prices, notes=notes)
         if run:
             _write(comparison, [choice.point(path) for choice in choices], run.path)
             if draws:

@@ -56,6 +56,7 @@ def reasons(document: Comparison, metrics: Mapping[str, Metrics]) -> list[str]:
         settings = f" These buffers need {lines}." if (lines := needed(best.get("settings", ()))) else ""
         parts.append(f"{best['why']}{settings}")
         parts.append(by_goal(document, recommended))
+        parts += otherwise(document)
         if best["rank"] == 1:
             parts.append(ties(document, metrics))
         parts.append(price(document, recommended))
@@ -126,6 +127,19 @@ def by_goal(document: Comparison, label: str) -> str:
         return f"{goal} it is as good as {REFERENCE}."
     unsure = "" if of and of["gain"] and _excludes_1(of["gain"]) else f" (not certain by {judgement['seeds']} seeds)"
     return f"{goal} it is {percent(abs(gain))} {'better' if gain > 0.0 else 'worse'} than {REFERENCE}{unsure}."
+
+
+def otherwise(document: Comparison) -> list[str]:
+    """The conditions under which another choice would be recommended, a sentence for each."""
+    judgement = document.get("judgement")
+    found: dict[str, str] = {}
+    for one in judgement.get("conditions", ()) if judgement else ():
+        if one["flips"]:
+            better = 1.0 / (one["gain"]["value"] or math.nan) - 1.0
+            found.setdefault(
+                one["condition"], f"Not so where {one['condition']}: {one['than']} is {percent(better)} better there."
+            )
+    return list(found.values())
 
 
 def _loads(document: Comparison, label: str) -> Mapping[str, Metrics]:

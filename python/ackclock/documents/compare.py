@@ -107,6 +107,18 @@ class ScoredChoice(TypedDict):
     harm: list[Harm] | None
 
 
+class UnderCondition(TypedDict):
+    """The recommended choice beside another one under a condition: `gain` is the ratio of their
+    scores; the recommendation flips where the other one is better and does no harm.
+    """
+
+    condition: str
+    than: str
+    gain: Ratio
+    harms: bool | None
+    flips: bool
+
+
 class Judgement(TypedDict):
     """What is recommended by a goal, and by which runs."""
 
@@ -119,6 +131,7 @@ class Judgement(TypedDict):
     harm_seeds: int
     harm_s: float
     choices: list[ScoredChoice]
+    conditions: NotRequired[list[UnderCondition]]
 
 
 class RecordingStart(TypedDict):

@@ -76,12 +76,23 @@ def each_key(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
 
 def _link(tables: _Tables) -> Schema:
     shared = {name: tables.described(Scenario, name) for name in ("title", "source", "hop")}
+    assumed = {
+        "type": "array",
+        "description": "Keys whose values have no source, each with other values, under which `compare` tries its answer.",
+        "examples": [[{"key": "hop.air.loss.mean", "values": [0.001]}]],
+        "items": {
+            "type": "object",
+            "properties": {"key": {"type": "string"}, "values": {"type": "array", "minItems": 1}},
+            "required": ["key", "values"],
+            "additionalProperties": False,
+        },
+    }
     fit = {"type": "object", "description": "What `ackclock fit` records; no part of the link.", "examples": [{}]}
     return {
         "title": "ackclock link file",
         "description": "A path between a server and its clients, hop by hop, server first.",
         "type": "object",
-        "properties": {**shared, "fit": fit},
+        "properties": {**shared, "assumed": assumed, "fit": fit},
         "required": ["hop"],
         "additionalProperties": False,
     }

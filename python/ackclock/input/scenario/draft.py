@@ -18,8 +18,9 @@ from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.schema import Loc, first_invalid
 
-LINK_KEYS = ("title", "source", "hop", "fit")
-"""Keys of a link file; `fit` is what `ackclock fit` records, and no part of the link."""
+LINK_KEYS = ("title", "source", "hop", "assumed", "fit")
+"""Keys of a link file; `assumed` (`Assumption`) and `fit`, what `ackclock fit` records, are no part
+of the link."""
 
 
 @dataclass(frozen=True)

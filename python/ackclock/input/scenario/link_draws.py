@@ -5,7 +5,7 @@ ranking that the fit cannot support is a tie.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -67,10 +67,20 @@ class LinkDraws:
         """A sentence for results over these links."""
         return f"Each seed has a link of its own, drawn from the fit's uncertainty ({self.path.name})."
 
-    def scenario(self, scenario: Scenario, seed: int) -> Scenario:
-        """The scenario over the link of a seed: the draw of that number, from 1, in a circle."""
-        draw = self.frame.row((seed - 1) % self.frame.height, named=True)
+    def scenario(self, scenario: Scenario, seed: int, kept: Sequence[str] = ()) -> Scenario:
+        """The scenario over the link of a seed: the draw of that number, from 1, in a circle.
+
+        Keys of `kept`, and those below them, stay as they are.
+        """
+        row = self.frame.row((seed - 1) % self.frame.height, named=True)
+        draw = {path: value for path, value in row.items() if not any(_is_below(path, key) for key in kept)}
         return scenario.model_copy(update={"hop": tuple(_drawn(hop, draw) for hop in scenario.hop)})
+
+
+def _is_below(path: str, key: str) -> bool:
+    """Whether a path is a key or below it, in both or one direction."""
+    of, at = (".".join(part for part in name.split(".") if part not in DIRECTIONS) for name in (path, key))
+    return f"{of}.".startswith(f"{at}.")
 
 
 def _drawn(hop: Hop, draw: Mapping[str, float]) -> Hop:
