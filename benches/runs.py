@@ -19,11 +19,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ackclock.input.scenario.draft import read_draft
-from ackclock.simulation.plan import Plan
 from ackclock.simulation.sweep import check_points, run_list
 from ackclock.storage.dataset_files import CHUNKS, INDEX
 from tests.support.dask_processes import dask_processes
@@ -99,10 +98,10 @@ def plans(path: Path, to: Path) -> None:
     runs = run_list(check_points(read_draft(path)))
     with to.open("w") as file:
         for number in range(len(runs)):
-            plan = runs.spec(number).plan
+            plan = runs.spec(number).plan.expanded()
             if not runs.keeps_series(number):
-                plan = replace(plan, document={**plan.document, "sample_ps": 0})
-            file.write(Plan(plan.document).text() + "\n")
+                plan["sample_ps"] = 0
+            file.write(json.dumps(plan) + "\n")
 
 
 def cost(command: Sequence[str]) -> Cost:

@@ -76,10 +76,139 @@ def read_table(name: str, value: object) -> CheckedTable:
     `ackclock.errors.InvalidValue`.
     """
 
-def resolve_tcp(tables: list[CheckedTable], end: str | None = None) -> CheckedTable:
+@final
+class Scenario:
+    """A checked scenario. Times in picoseconds, rates in bits per second, sizes in bytes."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def hop(self) -> tuple[CheckedTable, ...]:
+        """The hops, server first."""
+
+    @property
+    def duration(self) -> int: ...
+    @property
+    def seeds(self) -> tuple[int, ...]: ...
+    @property
+    def clients(self) -> int: ...
+    @property
+    def sample(self) -> int:
+        """Interval of the time series; 0: none."""
+
+    @property
+    def phase_jitter(self) -> bool: ...
+    @property
+    def tcp(self) -> CheckedTable:
+        """The keys of [tcp]."""
+
+    @property
+    def flow(self) -> tuple[CheckedTable, ...]:
+        """The [[flow]] tables."""
+
+    @property
+    def window(self) -> str | tuple[int, int]:
+        """The measured part: "all", "all-active", or two times, negative ones before the end."""
+
+    def has_key(self, key: str) -> bool:
+        """Whether a key was given."""
+
+    def flow_names(self) -> list[str]:
+        """Base names of the [[flow]] tables, in order: their own, or `flow1`, `flow2`, .. by
+        position.
+        """
+
+    def tcp_of(self, flow: CheckedTable, end: str | None = None) -> Tcp:
+        """All TCP keys of one end of a flow, resolved: "server", "client", or the sender of the
+        data.
+        """
+
+    def warnings(self) -> list[str]:
+        """A sentence for each part that has no effect."""
+
+    def resolved(self, swept: list[str] = ...) -> dict[str, Any]:
+        """The scenario as plain values of a file, with all defaults. `swept`: the paths that a
+        sweep varies; if one sets other keys, TCP keys are written as given.
+        """
+
+    def plan(self, seed: int, captures: list[dict[str, Any]] | None = None, live: bool = False) -> Plan:
+        """The plan of a run. `captures` are as a plan has them; `live`: of an emulation."""
+
+    def with_seeds(self, seeds: Sequence[int]) -> Scenario:
+        """The same scenario with other seeds."""
+
+    def with_hops(self, hops: Sequence[CheckedTable]) -> Scenario:
+        """The same scenario over other hops, which are not checked with the flows."""
+
+def read_scenario(data: object) -> Scenario:
+    """Read the tables of a scenario, whose link is among its hops. Raises
+    `ackclock.errors.InvalidValue`.
+    """
+
+def flow_instances(flow: CheckedTable, base: str) -> list[str]:
+    """Names of the single flows of a [[flow]] table with this base name."""
+
+@final
+class Tcp:
+    """All TCP keys of a flow or of one of its ends, with defaults and words resolved. Sizes in
+    bytes, times in ps, windows in segments.
+    """
+
+    @property
+    def host(self) -> str:
+        """Name of the host stack."""
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The keys that the host stack or the flow has."""
+
+    @property
+    def overhead(self) -> int | None:
+        """The maximum random delay of a packet in its host, if it is explicit."""
+
+    def plan(self) -> dict[str, Any]:
+        """TCP as a plan has it."""
+
+    def written(self) -> dict[str, Any]:
+        """All keys as a [tcp] table has them."""
+
+def resolve_tcp(tables: list[CheckedTable], end: str | None = None) -> Tcp:
     """TCP of an end, "server" or "client", or of both, by tables of which later ones override
     earlier ones, with all keys of its host stack resolved.
     """
+
+@final
+class Plan:
+    """The plan of a run (crates/scenario/src/scenario/plan)."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Its values, with digests of recordings."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the plan without its captures; recordings count by their contents."""
+
+    @property
+    def flow_names(self) -> list[str]:
+        """Names of its flows, in order."""
+
+    @property
+    def user_variants(self) -> list[str]:
+        """Names of its congestion controls in Python, without duplicates."""
+
+    def text(self) -> str:
+        """The JSON that the engine reads."""
+
+    def expanded(self) -> dict[str, Any]:
+        """The plan as plain values, the times of recordings included."""
+
+def plan_of(document: dict[str, Any], recordings: Sequence[tuple[str, list[int]]]) -> Plan:
+    """A plan of another process: its document, and digest and times of its recordings."""
+
+PHASE_START_PS: int
 
 def table_schema(name: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """The JSON Schema of a table as the value of a key, and the definitions of tables by name."""
@@ -328,7 +457,6 @@ def document_types() -> list[tuple[str, str, list[tuple[str, str, str, bool]]]]:
 def catalogue() -> Catalogue: ...
 def on_wire(framing: str, size: int) -> int: ...
 def granted_bps(direction: str, packet: int) -> int: ...
-def max_overhead_ps(packet_bytes: int, slowest_bps: int | None, alone: bool) -> int: ...
 def limit_words() -> list[dict[str, str]]: ...
 def largest_limit(shares: dict[str, float], after_loss: bool) -> str: ...
 def explain_limits(summary: Summary, plan: Mapping[str, Any]) -> list[FlowExplanation]: ...

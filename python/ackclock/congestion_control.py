@@ -150,13 +150,6 @@ def digest(name: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def names_in(plan: Mapping[str, Any]) -> list[str]:
-    """The congestion controls in Python of a plan's flows, without duplicates."""
-    hosts: Iterable[Mapping[str, Any]] = (*plan["flows"], *plan.get("proxies", ()))
-    variants = (host["tcp"]["user_variant"] for host in hosts if host["tcp"] and "user_variant" in host["tcp"])
-    return list(dict.fromkeys(variant["name"] for variant in variants))
-
-
 def classes(names: Iterable[str]) -> dict[str, type[CongestionControl]]:
     """Name to class, for the engine."""
     return {name: find(name) for name in names}

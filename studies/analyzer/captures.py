@@ -4,9 +4,10 @@ retransmission.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def run(case: Case, folder: Path) -> Summary:
     ]
     plan = build_plan(scenario, case.seed, captures)
     wanted = [_with_truth(output, case.gro_us) for output in plan.document["captures"]]
-    done = _native.run(replace(plan, document={**plan.document, "captures": wanted}).text())
+    done = _native.run(json.dumps({**plan.expanded(), "captures": wanted}))
     for place in places:
         _combine([folder / f"{name}.{place}.pcap" for name in names], folder / f"{place}.pcap", case)
     return done.summary()

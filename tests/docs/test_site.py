@@ -38,7 +38,7 @@ def test_marker_with_a_key_without_text_is_an_error(monkeypatch) -> None:
 
     monkeypatch.setattr(keys, "_texts", dict)
     with pytest.raises(keys.MissingText):
-        parts.make("keys", ["scenario.model:Scenario"])
+        parts.make("keys", ["ackclock.measurement.plan:Plan"])
 
 
 def test_links_outside_of_the_pages_lead_to_pages_of_sources() -> None:

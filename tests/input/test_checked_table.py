@@ -135,7 +135,7 @@ def test_tcp_of_an_end_overrides_that_of_both_ends() -> None:
         "reno",
     ]
     assert (resolve(ends, flow, end="client").host, resolve(ends, flow).host) == ("windows-xp", "linux-6")
-    assert resolve(ends).table.overhead == 10**9 and "overhead" not in resolve(ends).written()
+    assert resolve(ends).overhead == 10**9 and "overhead" not in resolve(ends).written()
     assert resolve(ends, READ_KEYS({"variant": "bbr"})) == resolve(READ_KEYS({"variant": "bbr"}))
 
 

@@ -8,7 +8,6 @@ from ackclock import _native
 from ackclock.errors import InputError
 from ackclock.input import keys as of_keys
 from ackclock.input.checked_table import kinds
-from ackclock.input.scenario.model import Scenario
 from ackclock.input.schema import Table
 from ackclock.measurement.plan import Plan
 from tests.support import ROOT
@@ -34,7 +33,6 @@ def test_keys_have_text_unit_default_and_a_valid_example(table: type[Table]) -> 
 
 def test_texts_name_tables_and_keys_that_exist() -> None:
     known = {table.__name__: table for table in TABLES}
-    known["LinkFile"] = Scenario  # a link file has some keys of a scenario
     for name, entries in of_keys._texts().items():
         table = known[name]
         assert set(entries) <= set(table.written_keys()) | set(table.model_fields), name

@@ -4,7 +4,6 @@ import pytest
 
 import ackclock
 from ackclock.input.scenario import draft_of
-from ackclock.input.scenario.warnings import warnings
 from ackclock.input.toml_writer import to_toml
 
 LIST = {"kind": "list", "packets": [500, 501, 502]}
@@ -18,7 +17,7 @@ def scenario(loss, *flows):
 
 @pytest.mark.finding("K12")
 def test_list_of_data_packets_is_warned_of_when_only_acks_cross():
-    (text,) = warnings(draft_of(scenario({"up": LIST})).check())
+    (text,) = draft_of(scenario({"up": LIST})).check().warnings()
     assert text.startswith("hop.a.loss.up: the list counts packets with payload")
     assert 'of = "all"' in text
 
@@ -33,7 +32,7 @@ def test_list_of_data_packets_is_warned_of_when_only_acks_cross():
     ],
 )
 def test_list_of_packets_is_not_warned_of_when_they_cross(loss, flows):
-    assert warnings(draft_of(scenario(loss, *flows)).check()) == []
+    assert draft_of(scenario(loss, *flows)).check().warnings() == []
 
 
 @pytest.mark.finding("K12")

@@ -29,6 +29,7 @@ pub mod config_check;
 pub mod config_form;
 pub mod endpoint;
 pub mod host;
+pub mod host_overhead;
 pub mod impairment;
 pub mod link;
 pub mod medium;

@@ -21,13 +21,13 @@ mod objects;
 mod packetdrill;
 mod python_cc;
 mod run_columns;
+mod scenarios;
 mod statistics;
 mod table;
 mod tables;
 
 use ackclock_core::link::Framing;
 use ackclock_core::medium::grants::DirectionConfig;
-use ackclock_sim::plan::HostOverhead;
 use ackclock_sim::summary::Summary;
 use ackclock_sim::{Plan, RunError, catalogue::catalogue as all, run_while};
 use cc_events::{PyAck, PyCongestion, PyLoss};
@@ -119,12 +119,6 @@ fn granted_bps(direction: &str, packet: u32) -> PyResult<u64> {
     serde_json::from_str::<DirectionConfig>(direction).map(|config| config.ip_rate_bps(packet)).map_err(failure)
 }
 
-/// Maximum delay of a packet in its sending host, in ps: `HostOverhead`.
-#[pyfunction]
-fn max_overhead_ps(packet_bytes: u64, slowest_bps: Option<u64>, alone: bool) -> u64 {
-    HostOverhead { packet_bytes, slowest_bps, alone }.max().0
-}
-
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -146,7 +140,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("FailedError", py.get_type::<errors::FailedError>())?;
     module.add_class::<tables::CheckedTable>()?;
     tables::install_sources();
-    module.add_function(wrap_pyfunction!(tables::resolve_tcp, module)?)?;
+    scenarios::add_to(module)?;
     module.add_function(wrap_pyfunction!(tables::read_table, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table_schema, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table_kinds, module)?)?;
@@ -165,7 +159,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(documents::document_types, module)?)?;
     module.add_function(wrap_pyfunction!(on_wire, module)?)?;
     module.add_function(wrap_pyfunction!(granted_bps, module)?)?;
-    module.add_function(wrap_pyfunction!(max_overhead_ps, module)?)?;
     module.add_class::<limits::LimitFacts>()?;
     module.add_function(wrap_pyfunction!(limits::limit_words, module)?)?;
     module.add_function(wrap_pyfunction!(limits::largest_limit, module)?)?;

@@ -7,18 +7,18 @@ use ackclock_scenario::former_names;
 use ackclock_scenario::invalid::{Code, Invalid, Read, Step};
 use ackclock_scenario::keys::{Attribute, Checked, Key, KeyDefault};
 use ackclock_scenario::registry;
-use ackclock_scenario::sources::{self, Sources};
+use ackclock_scenario::sources::{self, Recording, Sources};
 use ackclock_scenario::tcp::keys::{End, TcpEnds, TcpKeys};
-use ackclock_scenario::tcp::resolution::resolve;
 use ackclock_scenario::value::Value;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::any::Any;
+use std::collections::VecDeque;
 use std::ffi::CString;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::errors::refusal;
 
@@ -26,9 +26,9 @@ use crate::errors::refusal;
 /// in bits per second, sizes in bytes.
 #[pyclass(frozen)]
 pub struct CheckedTable {
-    table: Arc<dyn Checked>,
+    pub(crate) table: Arc<dyn Checked>,
     /// As it was read.
-    given: Value,
+    pub(crate) given: Value,
 }
 
 #[pymethods]
@@ -39,7 +39,7 @@ impl CheckedTable {
         self.table.table()
     }
 
-    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         match self.table.attribute(name) {
             Some(attribute) => attribute_to_python(py, attribute, self.table.given(name, &self.given).as_ref()),
             None => Err(PyAttributeError::new_err(format!("{} has no key {name}", self.table.table()))),
@@ -47,13 +47,13 @@ impl CheckedTable {
     }
 
     /// The engine's configuration, as a plan has it.
-    fn plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json_to_python(py, &self.table.plan())
     }
 
     /// The table as a file has it: all keys, or those that it was read with.
     #[pyo3(signature = (given = false))]
-    fn written<'py>(&self, py: Python<'py>, given: bool) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn written<'py>(&self, py: Python<'py>, given: bool) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.table.written(given.then_some(&self.given)))
     }
 
@@ -67,7 +67,7 @@ impl CheckedTable {
         hasher.finish()
     }
 
-    fn __repr__(&self) -> String {
+    pub(crate) fn __repr__(&self) -> String {
         format!("{}({})", self.table.table(), self.table.written(None).to_toml())
     }
 
@@ -78,7 +78,7 @@ impl CheckedTable {
 }
 
 /// A table of a default was given with all its keys.
-fn attribute_to_python<'py>(py: Python<'py>, attribute: Attribute, given: Option<&Value>) -> PyResult<Bound<'py, PyAny>> {
+pub fn attribute_to_python<'py>(py: Python<'py>, attribute: Attribute, given: Option<&Value>) -> PyResult<Bound<'py, PyAny>> {
     match attribute {
         Attribute::Value(value) => to_python(py, &value),
         Attribute::Table(table) => {
@@ -111,7 +111,7 @@ pub fn read_table(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyRes
 }
 
 /// Warns of each key that was read with its former name.
-fn warn_of_former_names(py: Python<'_>) -> PyResult<()> {
+pub fn warn_of_former_names(py: Python<'_>) -> PyResult<()> {
     for (former, present) in former_names::take() {
         let kind = py.import("ackclock.errors")?.getattr("FormerName")?;
         PyErr::warn(py, &kind, &CString::new(format!("the key `{former}` is now `{present}`"))?, 2)?;
@@ -119,25 +119,8 @@ fn warn_of_former_names(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// TCP of an end, `server` or `client`, or of both, by these tables: `TcpKeys`, `TcpEnds` or `Flow`,
-/// of which later ones override earlier ones. All keys of the host stack are resolved.
-#[pyfunction]
-#[pyo3(signature = (tables, end = None))]
-pub fn resolve_tcp(py: Python<'_>, tables: Vec<PyRef<'_, CheckedTable>>, end: Option<&str>) -> PyResult<CheckedTable> {
-    let end = match end {
-        Some("server") => Some(End::Server),
-        Some(_) => Some(End::Client),
-        None => None,
-    };
-    let keys = tables.iter().flat_map(|table| keys_at(&*table.table, end));
-    match resolve(keys) {
-        Ok(tcp) => Ok(CheckedTable { table: Arc::new(tcp), given: Value::Absent }),
-        Err(invalid) => Err(invalid_value(py, invalid)?),
-    }
-}
-
 /// The TCP keys of an end in a table that has some, weakest first.
-fn keys_at(table: &dyn Checked, end: Option<End>) -> Vec<&TcpKeys> {
+pub fn keys_at(table: &dyn Checked, end: Option<End>) -> Vec<&TcpKeys> {
     let table: &dyn Any = table;
     let ends = table.downcast_ref::<Flow>().map(|flow| &flow.tcp).or_else(|| table.downcast_ref::<TcpEnds>());
     match ends {
@@ -145,6 +128,9 @@ fn keys_at(table: &dyn Checked, end: Option<End>) -> Vec<&TcpKeys> {
         None => table.downcast_ref::<TcpKeys>().into_iter().collect(),
     }
 }
+
+/// Recordings that are kept.
+const MAX_RECORDINGS: usize = 16;
 
 /// Host files, recordings and congestion controls, which Python reads.
 struct PythonSources;
@@ -184,8 +170,33 @@ impl Sources for PythonSources {
         PythonSources::call("ackclock.congestion_control", "find", name, |_| Ok(()))
     }
 
+    fn class_digest(&self, name: &str) -> Read<String> {
+        PythonSources::call("ackclock.congestion_control", "digest", name, |digest| digest.extract())
+    }
+
     fn recording_period(&self, path: &str) -> Read<Span> {
-        PythonSources::call("ackclock.input.link.trace", "period_ps", path, |ps| Ok(Span(ps.extract()?)))
+        PythonSources::call("ackclock.input.link.trace", "recording_at", path, |found| {
+            Ok(Span(found.getattr("period_ps")?.extract()?))
+        })
+    }
+
+    /// The times of the last recordings are kept, by their digest.
+    fn recording(&self, path: &str) -> Read<Arc<Recording>> {
+        static KEPT: Mutex<VecDeque<Arc<Recording>>> = Mutex::new(VecDeque::new());
+        PythonSources::call("ackclock.input.link.trace", "recording_at", path, |found| {
+            let digest: String = found.getattr("digest")?.extract()?;
+            let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = kept().iter().find(|one| one.digest == digest) {
+                return Ok(Arc::clone(known));
+            }
+            let recording = Arc::new(Recording { digest, times_ms: found.getattr("times_ms")?.extract()? });
+            let mut kept = kept();
+            kept.push_back(Arc::clone(&recording));
+            if kept.len() > MAX_RECORDINGS {
+                kept.pop_front();
+            }
+            Ok(recording)
+        })
     }
 }
 
@@ -237,7 +248,7 @@ fn unknown(name: &str) -> PyErr {
     refusal(Problem::found(format!("table {name:?}"), registry::TABLES.join(", ")))
 }
 
-fn invalid_value(py: Python<'_>, invalid: Invalid) -> PyResult<PyErr> {
+pub fn invalid_value(py: Python<'_>, invalid: Invalid) -> PyResult<PyErr> {
     let steps = invalid.path.iter().map(|step| match step {
         Step::Key(key) => key.into_bound_py_any(py),
         Step::Index(index) => index.into_bound_py_any(py),
@@ -252,7 +263,7 @@ fn invalid_value(py: Python<'_>, invalid: Invalid) -> PyResult<PyErr> {
     Ok(PyErr::from_value(kind.call((invalid.found, invalid.allowed, path), Some(&fields))?))
 }
 
-fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+pub fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if value.is_none() {
         return Ok(Value::Absent);
     }
@@ -284,7 +295,7 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Value> {
 }
 
 /// Keys without a value are left out of tables.
-fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::Absent => Ok(py.None().into_bound(py)),
         Value::Bool(yes) => yes.into_bound_py_any(py),
@@ -305,7 +316,7 @@ fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>>
     }
 }
 
-fn json_to_python<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
+pub fn json_to_python<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         serde_json::Value::Null => Ok(py.None().into_bound(py)),
         serde_json::Value::Bool(yes) => yes.into_bound_py_any(py),

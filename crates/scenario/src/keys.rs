@@ -345,6 +345,33 @@ impl<T: KeyValue> KeyValue for Option<T> {
     }
 }
 
+/// A table that attributes share.
+impl<T: Table> KeyValue for Arc<T> {
+    fn read(value: &Value, bounds: &Bounds) -> Read<Self> {
+        T::read(value, bounds).map(Arc::new)
+    }
+
+    fn write(&self, given: Option<&Value>) -> Value {
+        T::write(self, given)
+    }
+
+    fn attribute(&self) -> Attribute {
+        Attribute::Table(Arc::<T>::clone(self))
+    }
+
+    fn unit() -> &'static str {
+        T::unit()
+    }
+
+    fn limits(bounds: &Bounds) -> String {
+        T::limits(bounds)
+    }
+
+    fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
+        T::schema(bounds, definitions)
+    }
+}
+
 /// An array, of which `allowed` says what it should be.
 impl<T: KeyValue> KeyValue for Vec<T> {
     fn read(value: &Value, bounds: &Bounds) -> Read<Self> {

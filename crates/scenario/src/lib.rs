@@ -25,6 +25,7 @@ pub mod keys;
 pub mod link;
 pub mod number_text;
 pub mod registry;
+pub mod scenario;
 pub mod schema;
 pub mod similar;
 pub mod sources;

@@ -100,14 +100,24 @@ pub fn number(kind: &str, bounds: &Bounds) -> Value {
 }
 
 /// A pattern of a number with one of these units.
-pub fn number_with_unit(mut units: Vec<String>) -> String {
+pub fn number_with_unit(units: Vec<String>) -> String {
+    signed_number_with_unit(r"\+?", units)
+}
+
+fn signed_number_with_unit(sign: &str, mut units: Vec<String>) -> String {
     sort_units(&mut units);
-    format!(r"\s*\+?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*({})\s*", units.join("|"))
+    format!(r"\s*{sign}(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*({})\s*", units.join("|"))
 }
 
 /// A text: a number with one of these units.
 pub fn quantity(units: Vec<String>) -> Value {
     Value::table([("type", "string".into()), ("pattern", format!("^{}$", number_with_unit(units)).into())])
+}
+
+/// A text: a number with one of these units, which may be negative.
+pub fn signed_quantity(units: Vec<String>) -> Value {
+    let pattern = format!("^{}$", signed_number_with_unit("[+-]?", units));
+    Value::table([("type", "string".into()), ("pattern", pattern.into())])
 }
 
 /// An array; limits are keywords of JSON Schema.

@@ -4,7 +4,7 @@
 use crate::invalid::{Invalid, Read, format_value};
 use crate::value::Value;
 use ackclock_core::units::Span;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 pub trait Sources: Send + Sync {
     /// The names of the host stacks, sorted.
@@ -16,8 +16,26 @@ pub trait Sources: Send + Sync {
     /// An error unless `python:module.Class` is a congestion control.
     fn check_class(&self, name: &str) -> Read<()>;
 
+    /// A digest over the source of a congestion control's class: changed source has another one.
+    fn class_digest(&self, name: &str) -> Read<String> {
+        self.check_class(name).map(|()| String::new())
+    }
+
     /// The time after which the recording of this path repeats, or the error in it.
     fn recording_period(&self, path: &str) -> Read<Span>;
+
+    /// The recording of this path.
+    fn recording(&self, path: &str) -> Read<Arc<Recording>> {
+        Err(Invalid::new(format_value(&path.into()), "a fixed rate: no recordings are read here"))
+    }
+}
+
+/// A recorded rate: the times of its opportunities in milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// SHA-256 of the numbers.
+    pub digest: String,
+    pub times_ms: Vec<u64>,
 }
 
 static SOURCES: OnceLock<&'static dyn Sources> = OnceLock::new();
@@ -53,7 +71,7 @@ impl Sources for Nothing {
     }
 
     fn recording_period(&self, path: &str) -> Read<Span> {
-        Err(Invalid::new(format_value(&path.into()), "a fixed rate: no recordings are read here"))
+        self.recording(path).map(|_| Span::ZERO)
     }
 }
 
@@ -94,8 +112,20 @@ mod tests {
             if name == "python:my.Control" { Ok(()) } else { Nothing.check_class(name) }
         }
 
+        fn class_digest(&self, name: &str) -> Read<String> {
+            self.check_class(name).map(|()| "0123456789abcdef".into())
+        }
+
         fn recording_period(&self, path: &str) -> Read<Span> {
-            Nothing.recording_period(path)
+            self.recording(path).map(|recording| Span::from_ms(recording.times_ms.last().copied().unwrap_or_default()))
+        }
+
+        fn recording(&self, path: &str) -> Read<Arc<Recording>> {
+            if path == "lte.down" {
+                Ok(Arc::new(Recording { digest: "0a".into(), times_ms: vec![1, 3, 40] }))
+            } else {
+                Nothing.recording(path)
+            }
         }
     }
 

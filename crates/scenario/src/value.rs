@@ -102,7 +102,8 @@ impl Value {
             }
             Value::Table(entries) => {
                 let present = entries.iter().filter(|(_, value)| *value != Value::Absent);
-                let pairs: Vec<String> = present.map(|(key, value)| format!("{key} = {}", value.toml(number_text))).collect();
+                let pairs: Vec<String> =
+                    present.map(|(key, value)| format!("{} = {}", key_text(key), value.toml(number_text))).collect();
                 format!("{{ {} }}", pairs.join(", "))
             }
         }
@@ -126,6 +127,27 @@ impl Serialize for Value {
                 }
                 map.end()
             }
+        }
+    }
+}
+
+/// A key as TOML has it: in quotes unless it is bare.
+fn key_text(key: &str) -> String {
+    let is_bare = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if is_bare { key.into() } else { format!("\"{key}\"") }
+}
+
+impl From<&Value> for serde_json::Value {
+    /// An integer is one, a float is none, and an absent value is null.
+    fn from(value: &Value) -> serde_json::Value {
+        match value {
+            Value::Absent => serde_json::Value::Null,
+            Value::Bool(yes) => (*yes).into(),
+            Value::Int(number) => (*number).into(),
+            Value::Float(number) => (*number).into(),
+            Value::Text(text) | Value::Other(text) => text.as_str().into(),
+            Value::Array(values) => values.iter().map(serde_json::Value::from).collect(),
+            Value::Table(entries) => entries.iter().map(|(key, value)| (key.clone(), serde_json::Value::from(value))).collect(),
         }
     }
 }

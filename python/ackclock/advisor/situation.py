@@ -262,7 +262,7 @@ class Situation:
         hops = tuple(
             _redrawn(hop, links[hop.name], of_seed[hop.name]) if hop.name in links else hop for hop in scenario.hop
         )
-        return scenario.model_copy(update={"hop": hops})
+        return scenario.with_hops(list(hops))
 
     def sparse_every_s(self, direction: str) -> float:
         """The spacing of the sparse packets of a direction in s."""

@@ -82,7 +82,7 @@ def simulate(
             "--qlog excludes --pcap-offloads and --pcap-format pcapng", "leave one of them out", option="--qlog"
         )
     if seed is not None:
-        checked = checked.model_copy(update={"seeds": (seed,)})
+        checked = checked.with_seeds([seed])
     with progress("simulate", quiet=quiet) as update:
         simulation = simulate_scenario(
             checked,

@@ -156,7 +156,7 @@ def seed_of(scenario: Scenario, seed: int | None) -> int:
     """The seed of an emulation: ``seed``, else the first that the scenario states, else drawn."""
     if seed is not None:
         return seed
-    return scenario.seeds[0] if "seeds" in scenario.model_fields_set else secrets.randbelow(2**31)
+    return scenario.seeds[0] if scenario.has_key("seeds") else secrets.randbelow(2**31)
 
 
 def emulate_here(scenario: Scenario, seed: int, settings: EmulationConfig) -> SeededReport:

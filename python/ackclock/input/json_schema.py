@@ -13,18 +13,24 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union
 
 from ackclock.errors import InputError, choices, format_value
-from ackclock.input.checked_table import ReadBy
 from ackclock.input.form import Form, FormValidator
 from ackclock.input.keys import Key, field_type, key
-from ackclock.input.scenario.model import Scenario
 from ackclock.input.schema import Table
 
 Schema = dict[str, Any]
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 KINDS = ("link", "scenario")
-_SWEPT: Schema = {
-    "type": "object",
-    "additionalProperties": {"anyOf": [{"type": "array", "minItems": 1}, {"type": "object"}]},
+_LINK = "A path between a server and its clients, hop by hop, server first."
+_ASSUMED: Schema = {
+    "type": "array",
+    "description": "Keys whose values have no source, each with other values, under which `compare` tries its answer.",
+    "examples": [[{"key": "hop.air.loss.mean", "values": [0.001]}]],
+    "items": {
+        "type": "object",
+        "properties": {"key": {"type": "string"}, "values": {"type": "array", "minItems": 1}},
+        "required": ["key", "values"],
+        "additionalProperties": False,
+    },
 }
 
 
@@ -41,9 +47,8 @@ def json_schema(kind: str) -> Schema:
     """
     if kind not in KINDS:
         raise InputError(format_value(kind), choices(KINDS, kind), key="kind")
-    tables = _Tables()
-    top = _link(tables) if kind == "link" else _scenario(tables)
-    return {"$schema": DRAFT, **top, "$defs": dict(sorted(tables.defs.items()))}
+    top, definitions = _file(kind)
+    return {"$schema": DRAFT, **top, "$defs": dict(sorted(definitions.items()))}
 
 
 def table_schema(table: type[Table], title: str, description: str) -> Schema:
@@ -74,37 +79,30 @@ def each_key(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
             yield table, name, of_key
 
 
-def _link(tables: _Tables) -> Schema:
-    shared = {name: tables.described(Scenario, name) for name in ("title", "source", "hop")}
-    assumed = {
-        "type": "array",
-        "description": "Keys whose values have no source, each with other values, under which `compare` tries its answer.",
-        "examples": [[{"key": "hop.air.loss.mean", "values": [0.001]}]],
-        "items": {
-            "type": "object",
-            "properties": {"key": {"type": "string"}, "values": {"type": "array", "minItems": 1}},
-            "required": ["key", "values"],
-            "additionalProperties": False,
-        },
-    }
+def _file(kind: str) -> tuple[Schema, Schema]:
+    """The schema of a file that Rust reads, and the definitions of its tables."""
+    from ackclock import _native
+
+    _, definitions = _native.table_schema("Scenario")
+    scenario = definitions.pop("Scenario")
+    if kind == "scenario":
+        return {
+            "title": "ackclock scenario",
+            **_top(scenario["properties"], scenario["required"], scenario),
+        }, definitions
+    shared = {name: scenario["properties"][name] for name in ("title", "source", "hop")}
     fit = {"type": "object", "description": "What `ackclock fit` records; no part of the link.", "examples": [{}]}
-    return {
-        "title": "ackclock link file",
-        "description": "A path between a server and its clients, hop by hop, server first.",
-        "type": "object",
-        "properties": {**shared, "assumed": assumed, "fit": fit},
-        "required": ["hop"],
-        "additionalProperties": False,
-    }
+    own = {**shared, "assumed": _ASSUMED, "fit": fit}
+    link = {"title": "ackclock link file", **_top(own, ["hop"], {"description": _LINK})}
+    return link, _native.table_schema("Hop")[1]
 
 
-def _scenario(tables: _Tables) -> Schema:
+def _top(properties: Schema, required: list[str], of: Schema) -> Schema:
     return {
-        "title": "ackclock scenario",
-        "description": "A link, who sends what over it, for how long and how often.",
+        "description": of["description"],
         "type": "object",
-        "properties": {name: tables.described(Scenario, name) for name in Scenario.written_keys()},
-        "required": ["duration", "flow"],
+        "properties": properties,
+        "required": required,
         "additionalProperties": False,
     }
 
@@ -134,32 +132,16 @@ class _Tables:
 
     def described(self, table: type[Table], name: str) -> Schema:
         """The schema of a key with its text, default and example."""
-        return {**self._value_of(table, name), **_notes(key(table, name))}
-
-    def _value_of(self, table: type[Table], name: str) -> Schema:
-        if table is Scenario and name == "link":
-            return {"type": "string", "minLength": 1}
-        if table is Scenario and name == "sweep":
-            return dict(_SWEPT)
-        return self.value(field_type(table.model_fields[name]))
+        return {**self.value(field_type(table.model_fields[name])), **_notes(key(table, name))}
 
     def value(self, annotation: Any) -> Schema:
         """The schema of a value, from its type and its checks."""
         kind, notes = _parts(annotation)
         for note in reversed(notes):
-            if isinstance(note, ReadBy):
-                return self._of_rust(note)
             found = note.form if isinstance(note, FormValidator) else note
             if isinstance(found, Form):
                 return dict(found.schema)
         return self._of_type(kind)
-
-    def _of_rust(self, by: ReadBy) -> Schema:
-        from ackclock import _native
-
-        schema, definitions = _native.table_schema(by.table)
-        self.defs |= definitions
-        return schema
 
     def _of_type(self, kind: Any) -> Schema:
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)

@@ -36,4 +36,4 @@ def scenario_of_run(folder: Path, number: int) -> Scenario:
     point, seed = points.of_run(number)
     scenario = draft.check(point)
     draws = LinkDraws.of_run(folder)
-    return (draws.scenario(scenario, seed) if draws else scenario).model_copy(update={"seeds": (seed,)})
+    return (draws.scenario(scenario, seed) if draws else scenario).with_seeds([seed])

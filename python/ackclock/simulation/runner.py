@@ -61,7 +61,7 @@ class RunSpec:
         if self.captures is None:
             return {}
         suffix = f"offloads.{self.captures}" if self.offloads else self.captures
-        flows = [flow["name"] for flow in self.plan.document["flows"]]
+        flows = self.plan.flow_names
         return {f"{flow}.{end}.{suffix}": (flow, end) for flow in flows for end in ("server", "client")}
 
     def capture_plan(self, folder: Path) -> Plan:
@@ -143,7 +143,7 @@ class RunStore:
     def save(self, spec: RunSpec, result: engine.EngineOutput, captures: Path | None = None) -> RunResult:
         """Store a result. Its folder appears by a rename, complete."""
         run_files.keep_traces(self.folder, spec.scenario)
-        one_seed = spec.scenario.model_copy(update={"seeds": (spec.seed,)})
+        one_seed = spec.scenario.with_seeds([spec.seed])
         final = self.cells / spec.key
         if captures and final.exists():  # the same run, stored without captures
             shutil.rmtree(final)
@@ -202,7 +202,7 @@ def run_specs(
 
 
 def _user_variants(specs: Sequence[RunSpec]) -> set[str]:
-    return {name for spec in specs for name in congestion_control.names_in(spec.plan.document)}
+    return {name for spec in specs for name in spec.plan.user_variants}
 
 
 def _submit(
@@ -213,7 +213,7 @@ def _submit(
     One with a congestion control in Python gets a process of its own: threads would share the
     interpreter's lock.
     """
-    in_subprocess = in_subprocess and bool(congestion_control.names_in(spec.plan.document))
+    in_subprocess = in_subprocess and bool(spec.plan.user_variants)
     run = partial(worker_process.call, engine.run) if in_subprocess else engine.run
     if not spec.captures or store is None:
         return executor.submit(run, spec.plan)

@@ -102,4 +102,4 @@ class SweepPoints(Sequence[Scenario]):
 
     def _check(self, index: int) -> Scenario:
         scenario = self.draft.check(self.params[index])
-        return scenario if self._seeds is None else scenario.model_copy(update={"seeds": self._seeds})
+        return scenario if self._seeds is None else scenario.with_seeds(list(self._seeds))

@@ -7,7 +7,7 @@ use crate::invalid::{Invalid, Read, format_value};
 use crate::keys::{Attribute, Bounds, KeyValue};
 use crate::link::hop::Name;
 use crate::schema::{self, Definitions};
-use crate::tcp::keys::TcpEnds;
+use crate::tcp::keys::{End, TcpEnds};
 use crate::value::Value;
 use crate::values::{Count, Duration};
 use crate::{Keys, table};
@@ -114,20 +114,40 @@ impl Flow {
     }
 
     /// Single flows.
-    fn instances(&self) -> u64 {
+    pub fn instances(&self) -> u64 {
         u64::from(self.count.0) * self.repeat.as_ref().map_or(1, |repeat| repeat.times.0.into())
     }
 
-    /// Connections, or datagram streams, of a single flow.
-    fn connections_of_one(&self) -> u64 {
-        match &self.workload {
+    /// Connections, or datagram streams, of all single flows.
+    pub fn connections(&self) -> u64 {
+        let of_one = match &self.workload {
             Workload::Web(web) if !web.persistent => u64::from(web.jobs.0) * (1 + u64::from(web.answers.0)),
             _ => 1,
-        }
+        };
+        self.instances().saturating_mul(of_one)
+    }
+
+    /// The end that sends the data.
+    pub fn sending_end(&self) -> End {
+        if self.direction == Direction::Down { End::Server } else { End::Client }
+    }
+
+    pub fn is_udp(&self) -> bool {
+        self.data_bytes().is_some()
+    }
+
+    /// Real hosts send and receive it.
+    pub fn is_live(&self) -> bool {
+        matches!(self.workload, Workload::Live(_))
+    }
+
+    /// Web with a connection for each request and answer.
+    pub fn is_spread(&self) -> bool {
+        matches!(&self.workload, Workload::Web(web) if !web.persistent)
     }
 
     /// IP size of a data packet, if the workload defines it (UDP).
-    fn data_bytes(&self) -> Option<u16> {
+    pub fn data_bytes(&self) -> Option<u16> {
         match &self.workload {
             Workload::ConstantRate(stream) => Some(stream.packet.0),
             Workload::OnOff(stream) => Some(stream.packet.0),
@@ -141,11 +161,11 @@ impl Flow {
         let int = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
         Some(Attribute::Value(match name {
             "instances" => int(self.instances()),
-            "connections" => int(self.instances().saturating_mul(self.connections_of_one())),
-            "sending_end" => if self.direction == Direction::Down { "server" } else { "client" }.into(),
-            "is_udp" => self.data_bytes().is_some().into(),
-            "is_live" => matches!(self.workload, Workload::Live(_)).into(),
-            "is_spread" => matches!(&self.workload, Workload::Web(web) if !web.persistent).into(),
+            "connections" => int(self.connections()),
+            "sending_end" => self.sending_end().name().into(),
+            "is_udp" => self.is_udp().into(),
+            "is_live" => self.is_live().into(),
+            "is_spread" => self.is_spread().into(),
             "data_bytes" => self.data_bytes().map_or(Value::Absent, |bytes| int(bytes.into())),
             _ => return None,
         }))

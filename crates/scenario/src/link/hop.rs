@@ -282,12 +282,12 @@ fn one_side(entries: &[(String, Value)], side: Side, only: Option<Side>) -> Read
 }
 
 impl Directions {
-    fn sides(&self) -> impl Iterator<Item = (Side, &Direction)> {
+    pub fn sides(&self) -> impl Iterator<Item = (Side, &Direction)> {
         let sides = [(Side::Down, &self.down), (Side::Up, &self.up)];
         sides.into_iter().filter_map(|(side, direction)| Some((side, &**direction.as_ref()?)))
     }
 
-    fn of(&self, side: Side) -> Option<&Direction> {
+    pub fn of(&self, side: Side) -> Option<&Direction> {
         if side == Side::Down { self.down.as_deref() } else { self.up.as_deref() }
     }
 }
@@ -431,22 +431,29 @@ impl Hop {
         }
     }
 
-    /// `slowest_bps` of each direction, a fixed rate or the maximum of the medium, and
-    /// `has_stations`, whether each client has its own queues here.
+    /// A fixed rate of a direction, or the maximum of the medium.
+    pub fn slowest_bps(&self, side: Side) -> Option<u64> {
+        let direction = self.directions.of(side)?;
+        match &self.medium {
+            Some(medium) => Some(medium.nominal_bps()[side as usize]),
+            None => direction.rate.as_ref().and_then(LineRate::fixed_bps),
+        }
+    }
+
+    /// Each client has its own queues here.
+    pub fn has_stations(&self) -> bool {
+        self.per_client || self.medium.is_some()
+    }
+
+    /// `slowest_bps` of each direction, and `has_stations`.
     fn derived(&self, name: &str) -> Option<Attribute> {
         match name {
             "slowest_bps" => {
                 let bps = |bps: u64| Value::Int(i64::try_from(bps).unwrap_or(i64::MAX));
-                let of_side = |(side, direction): (Side, &Direction)| {
-                    let rate = match &self.medium {
-                        Some(medium) => Some(medium.nominal_bps()[side as usize]),
-                        None => direction.rate.as_ref().and_then(LineRate::fixed_bps),
-                    };
-                    (side.name().to_owned(), rate.map_or(Value::Absent, bps))
-                };
-                Some(Attribute::Value(Value::Table(self.directions.sides().map(of_side).collect())))
+                let of_side = |side: Side| (side.name().to_owned(), self.slowest_bps(side).map_or(Value::Absent, bps));
+                Some(Attribute::Value(Value::Table(self.directions.sides().map(|(side, _)| of_side(side)).collect())))
             }
-            "has_stations" => Some(Attribute::Value((self.per_client || self.medium.is_some()).into())),
+            "has_stations" => Some(Attribute::Value(self.has_stations().into())),
             _ => None,
         }
     }

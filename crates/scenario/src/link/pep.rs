@@ -47,6 +47,10 @@ impl Pep {
 pub struct TcpTable(Option<TcpKeys>);
 
 impl TcpTable {
+    pub fn keys(&self) -> Option<&TcpKeys> {
+        self.0.as_ref()
+    }
+
     fn example() -> Value {
         Value::table([("variant", "cubic".into())])
     }

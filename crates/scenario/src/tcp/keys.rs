@@ -278,14 +278,25 @@ pub enum End {
     Client,
 }
 
+impl End {
+    pub const BOTH: [End; 2] = [End::Server, End::Client];
+
+    pub fn name(self) -> &'static str {
+        if self == End::Server { "server" } else { "client" }
+    }
+}
+
 impl TcpEnds {
     /// The tables of an end, weakest first; None: those of both ends.
     pub fn at(&self, end: Option<End>) -> impl Iterator<Item = &TcpKeys> {
-        let own = match end {
-            Some(End::Server) => self.server.as_ref(),
-            Some(End::Client) => self.client.as_ref(),
-            None => None,
-        };
-        [Some(&self.both), own].into_iter().flatten()
+        [Some(&self.both), end.and_then(|end| self.own(end))].into_iter().flatten()
+    }
+
+    /// The keys of an end alone.
+    pub fn own(&self, end: End) -> Option<&TcpKeys> {
+        match end {
+            End::Server => self.server.as_ref(),
+            End::Client => self.client.as_ref(),
+        }
     }
 }

@@ -200,7 +200,7 @@ impl Tcp {
         })
     }
 
-    fn plan_json(&self) -> serde_json::Value {
+    pub(crate) fn plan_json(&self) -> serde_json::Value {
         let mut plan = json!(self.config());
         if let Some(keys) = plan.as_object_mut() {
             // A plan has these keys where they are given, whatever their value.

@@ -8,12 +8,11 @@
 mod check;
 mod flow;
 mod hop;
-mod host_overhead;
 mod proxy;
 
+pub use ackclock_core::host_overhead::HostOverhead;
 pub use flow::{Flow, Job};
 pub use hop::{Acks, Hop, HopDirection, RatePlan, RecordingStart};
-pub use host_overhead::HostOverhead;
 pub use proxy::{Handshake, Proxy};
 
 pub use ackclock_core::app::{OnDistribution, UDP_HEADER, UniformTime, WorkloadConfig};

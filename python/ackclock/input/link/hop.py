@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 from ackclock import _native
 from ackclock.input.checked_table import CheckedTable, ReadBy
-from ackclock.input.link.trace import read_recording
 
 DIRECTIONS = ("down", "up")
 PER_DIRECTION = tuple(name for name, *_ in _native.table_keys("Direction"))
@@ -28,15 +26,6 @@ Direction = CheckedTable
 def is_per_direction(value: Any) -> bool:
     """Whether a key has the form `key.down = .., key.up = ..`."""
     return isinstance(value, dict) and bool(value) and set(value) <= set(DIRECTIONS)
-
-
-def hop_plan(hop: Hop) -> dict[str, Any]:
-    """The plan of a hop; a `Recording` is replaced by its times when the plan is written."""
-    plan: dict[str, Any] = hop.plan()
-    for side in filter(None, (plan[direction] for direction in DIRECTIONS)):
-        if side["rate"] and side["rate"]["kind"] == "trace":
-            side["rate"]["times_ms"] = read_recording(Path(side["rate"]["times_ms"]))
-    return plan
 
 
 def with_keys(hop: Hop, sides: Mapping[str, Mapping[str, Any]], medium: CheckedTable | None) -> Hop:

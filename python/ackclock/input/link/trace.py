@@ -49,14 +49,14 @@ def read_recording(path: Path) -> Recording:
         raise not_readable(error, path, "a file in mahimahi's format") from None
 
 
-def period_ps(path: str) -> int:
-    """The period of the recording that a rate names; crates/scenario asks for it.
+def recording_at(path: str) -> Recording:
+    """The recording that a rate names; crates/scenario asks for it.
 
     Raises InvalidValue: the error's line is that of the rate, the line in the recording is part of
     the message.
     """
     try:
-        return read_recording(Path(path)).period_ps
+        return read_recording(Path(path))
     except InputError as error:
         if not Path(path).is_file():
             raise InvalidValue(f"{error.found}, {format_value(path)}", error.allowed) from None

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
+from ackclock import _native
 from ackclock.errors import InputError, InvalidValue, choices, format_value, nearest, nearest_file
 from ackclock.input.document import Document, format_loc, read_document
 from ackclock.input.link.catalog import PACKAGED, other_name, other_names, packaged_links
 from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.schema import Loc, first_invalid
+from ackclock.input.schema import Loc
 
 LINK_KEYS = ("title", "source", "hop", "assumed", "fit")
 """Keys of a link file; `assumed` (`Assumption`) and `fit`, what `ackclock fit` records, are no part
@@ -83,9 +82,9 @@ class _Checking:
         self.data.setdefault("hop", [])
         self.data.setdefault("flow", [])
         try:
-            return Scenario.model_validate(self.data)
-        except ValidationError as error:
-            raise self._error(*first_invalid(error)) from None
+            return _native.read_scenario(self.data)
+        except InvalidValue as invalid:
+            raise self._error(invalid.key, invalid) from None
 
     def _put(self, path: str, value: Any) -> None:
         value = copy.deepcopy(value)

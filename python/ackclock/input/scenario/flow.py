@@ -4,7 +4,8 @@ Times are in ps, sizes in bytes.
 
 from __future__ import annotations
 
-from ackclock.input.checked_table import CheckedTable, ReadBy
+from ackclock import _native
+from ackclock.input.checked_table import CheckedTable
 
 Flow = CheckedTable
 """A [[flow]], with any key of [tcp]. Beside its keys it has `instances` (single flows),
@@ -12,10 +13,8 @@ Flow = CheckedTable
 and receive it), `is_spread` (web with a connection for each request and answer), and `data_bytes`
 (IP size of a data packet, where the workload defines it).
 """
-READ_FLOW = ReadBy("Flow")
-BACK = {"down": "up", "up": "down"}
 
 
 def instance_names(flow: Flow, base: str) -> list[str]:
     """Names of the single flows: `base` for one, else `base-1`, `base-2`, .."""
-    return [base] if flow.instances == 1 else [f"{base}-{number}" for number in range(1, flow.instances + 1)]
+    return _native.flow_instances(flow, base)

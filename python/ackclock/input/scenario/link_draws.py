@@ -74,7 +74,7 @@ class LinkDraws:
         """
         row = self.frame.row((seed - 1) % self.frame.height, named=True)
         draw = {path: value for path, value in row.items() if not any(_is_below(path, key) for key in kept)}
-        return scenario.model_copy(update={"hop": tuple(_drawn(hop, draw) for hop in scenario.hop)})
+        return scenario.with_hops([_drawn(hop, draw) for hop in scenario.hop])
 
 
 def _is_below(path: str, key: str) -> bool:

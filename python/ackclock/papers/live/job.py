@@ -176,8 +176,8 @@ def jobs_of(scenario: Scenario, budget: Budget, seed: int) -> list[Job]:
     seconds = _seconds(scenario, budget)
     strands = tuple(_strands(scenario, seconds))
     window = (0.0, seconds)
-    if not isinstance(scenario.measure.window, str):
-        low, high = measured_ps(scenario.measure.window, round(seconds * PS))
+    if not isinstance(scenario.window, str):
+        low, high = measured_ps(scenario.window, round(seconds * PS))
         window = (low / PS, high / PS)
     load = tuple(
         table for table, flow in zip(document["flow"], scenario.flow, strict=True) if flow.workload.kind == "onoff"

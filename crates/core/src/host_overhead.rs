@@ -1,6 +1,6 @@
 //! The random delay of a packet in its sending host, which keeps flows out of phase.
 
-use ackclock_core::Span;
+use crate::Span;
 
 /// Maximum delay of a packet of a flow alone.
 const ALONE: Span = Span::from_us(100);
@@ -39,7 +39,7 @@ const PS_PER_S: u128 = 1_000_000_000_000;
 #[cfg(test)]
 mod tests {
     use super::HostOverhead;
-    use ackclock_core::Span;
+    use crate::Span;
 
     #[test]
     fn overhead_is_half_a_service_time_among_flows_and_a_tenth_alone_up_to_a_maximum() {
