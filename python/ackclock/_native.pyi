@@ -208,6 +208,14 @@ class Plan:
 def plan_of(document: dict[str, Any], recordings: Sequence[tuple[str, list[int]]]) -> Plan:
     """A plan of another process: its document, and digest and times of its recordings."""
 
+def read_quantity(kind: str, value: object) -> int:
+    """A "time" in picoseconds, a "rate" in bits per second, a "size" in bytes. Raises
+    `ackclock.errors.InvalidValue`.
+    """
+
+def show_quantity(kind: str, number: int) -> str:
+    """The shortest text of a "time", a "rate" or a "size" that reads back."""
+
 PHASE_START_PS: int
 
 def table_schema(name: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

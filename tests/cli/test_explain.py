@@ -14,12 +14,14 @@ from ackclock.errors import Internal, Interrupted, RunFailed, UsageError
 from ackclock.explanations import TEXTS, explain, explanations
 from tests.support import ROOT
 
+INVALID = (ROOT / "crates/scenario/src/invalid.rs").read_text("utf-8")
+READ = r'Code::\w+ => "([a-z-]+)"'
 SOURCES = "".join(path.read_text("utf-8") for path in (ROOT / "python/ackclock").rglob("*.py"))
 
 
 def test_every_code_of_the_sources_has_a_text_and_every_text_a_code() -> None:
     usual = {error.kind for error in (UsageError, RunFailed, Interrupted, Internal)} | {"value", "combination"}
-    raised = set(re.findall(r'\bcode(?:: str)? ?= ?"([a-z-]+)"', SOURCES)) | usual
+    raised = set(re.findall(r'\bcode(?:: str)? ?= ?"([a-z-]+)"', SOURCES)) | set(re.findall(READ, INVALID)) | usual
     assert raised == {one.name for one in explanations().values() if one.kind == "error"}
 
 

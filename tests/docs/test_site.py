@@ -33,14 +33,6 @@ def test_markers_of_generated_parts_are_known(page) -> None:
             assert parts.make(marker["name"], marker["arguments"].split()), marker[0]
 
 
-def test_marker_with_a_key_without_text_is_an_error(monkeypatch) -> None:
-    from ackclock.input import keys
-
-    monkeypatch.setattr(keys, "_texts", dict)
-    with pytest.raises(keys.MissingText):
-        parts.make("keys", ["ackclock.measurement.plan:Plan"])
-
-
 def test_links_outside_of_the_pages_lead_to_pages_of_sources() -> None:
     text = "See [`DropTail`](../crates/core/src/queue/droptail.rs), [home](../README.md), [x](compare.md#y)."
     linked = docsite.linked(text, ROOT / "docs")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Annotated
 
 import pytest
-from pydantic import BaseModel
 
 from ackclock import _native
 from ackclock.errors import InvalidValue
-from ackclock.input.checked_table import CheckedTable, ReadBy, kinds, replaced, words
+from ackclock.input.checked_table import ReadBy, kinds, replaced, words
 from ackclock.input.link.hop import READ_HOP, with_keys
 from ackclock.input.scenario.hosts import READ_ENDS, READ_KEYS, resolve
 
@@ -65,16 +63,6 @@ def test_error_has_the_place_below_the_table_and_its_code() -> None:
 def test_value_of_another_type_is_named_in_the_message(value: object) -> None:
     with pytest.raises(InvalidValue, match="a table with a kind: droptail, red"):
         ReadBy("Queue")(value)
-
-
-class Side(BaseModel):
-    queue: Annotated[CheckedTable, ReadBy("Queue")] | None = None
-
-
-def test_model_with_a_table_reads_and_writes_it() -> None:
-    side = Side.model_validate({"queue": CODEL})
-    assert side.model_dump()["queue"]["kind"] == "codel"
-    assert Side.model_validate({"queue": None}).queue is None
 
 
 def test_hop_has_its_directions_with_the_keys_that_they_were_given() -> None:

@@ -1,6 +1,4 @@
-"""The texts of keys: every key has one, and every example is valid."""
-
-from collections.abc import Iterator
+"""The keys of tables, and the pages that have them."""
 
 import pytest
 
@@ -8,42 +6,7 @@ from ackclock import _native
 from ackclock.errors import InputError
 from ackclock.input import keys as of_keys
 from ackclock.input.checked_table import kinds
-from ackclock.input.schema import Table
-from ackclock.measurement.plan import Plan
 from tests.support import ROOT
-
-
-def tables(base: type[Table] = Table) -> Iterator[type[Table]]:
-    for table in base.__subclasses__():
-        if table.__module__.startswith("ackclock.input."):
-            yield table
-            yield from tables(table)
-
-
-TABLES: list[type[Table]] = [Plan, *(table for table in tables() if table.model_fields)]
-TABLES = sorted(set(TABLES), key=lambda table: table.__name__)
-
-
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__name__)
-def test_keys_have_text_unit_default_and_a_valid_example(table: type[Table]) -> None:
-    for key in of_keys.keys(table):
-        assert key.text.endswith(".") and key.unit and key.default, key
-        of_keys.check_example(table, key.name)
-
-
-def test_texts_name_tables_and_keys_that_exist() -> None:
-    known = {table.__name__: table for table in TABLES}
-    for name, entries in of_keys._texts().items():
-        table = known[name]
-        assert set(entries) <= set(table.written_keys()) | set(table.model_fields), name
-
-
-def test_key_without_text_is_an_error() -> None:
-    class Unnamed(Table):
-        width: int = 1
-
-    with pytest.raises(of_keys.MissingText, match=r"\[Unnamed\] width"):
-        of_keys.key(Unnamed, "width")
 
 
 def test_key_has_the_limits_of_its_error_message() -> None:
@@ -58,9 +21,6 @@ def test_key_has_the_limits_of_its_error_message() -> None:
 def test_reference_pages_have_every_table() -> None:
     pages = "".join((ROOT / "docs" / "reference" / f"{name}.md").read_text() for name in ("link", "scenario", "plan"))
     within = {"Direction", "Station", "Rates", "SomeRates", "Spans", "Sizes", "Errors"}
-    for table in TABLES:
-        if table.__name__ not in within:
-            assert f":{table.__name__} -->" in pages, f"no page has the keys of {table.__name__}"
     printed = {name for kind in ("Queue", "Jitter") if f"kinds {kind} -->" in pages for name in kinds(kind).values()}
     for name in set(_native.table_names()) - within:
         assert name in printed or f"keys {name} -->" in pages, f"no page has the keys of {name}"

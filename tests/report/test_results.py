@@ -36,7 +36,6 @@ from ackclock import (
 from ackclock.errors import InputError
 from ackclock.input import objects
 from ackclock.input.keys import keys as keys_of
-from ackclock.input.keys import rust_keys
 from ackclock.input.scenario.hosts import tcp_keys
 from ackclock.storage import run_kind
 
@@ -232,7 +231,7 @@ def test_typed_input_has_every_key_of_its_table(own, model, left_out) -> None:
 
 
 def test_typed_hop_has_every_key_of_a_link_file() -> None:
-    assert {field.name for field in fields(Hop)} == {key.name for key in rust_keys("Hop")}
+    assert {field.name for field in fields(Hop)} == {key.name for key in keys_of("Hop")}
 
 
 def test_dir_has_public_names_only() -> None:

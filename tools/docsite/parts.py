@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 import re
@@ -44,14 +43,8 @@ def table(heads: list[str], rows: Iterator[list[str]] | list[list[str]]) -> str:
 
 @part
 def keys(where: str) -> str:
-    """The keys of a table that Rust reads, such as `CoDel`, of a class of ackclock.input, such as
-    `link.hop:Hop`, or of another package by its whole name.
-    """
-    if ":" not in where:
-        return _keys(where)
-    module, _, name = where.partition(":")
-    whole = module if module.startswith("ackclock.") else f"ackclock.input.{module}"
-    return _keys(getattr(importlib.import_module(whole), name))
+    """The keys of a table, such as `CoDel`."""
+    return _keys(where)
 
 
 @part
@@ -65,21 +58,18 @@ def kinds(where: str) -> str:
 @part
 def own_keys(where: str) -> str:
     """The keys of a table that Rust reads beside those of [tcp]."""
-    from ackclock.input.keys import rust_keys
+    from ackclock.input.keys import keys as keys_of
 
-    return _keys(where, {key.name for key in rust_keys("TcpKeys")})
+    return _keys(where, {key.name for key in keys_of("TcpKeys")})
 
 
-def _keys(model: Any, left_out: Container[str] = ()) -> str:
-    from ackclock.input.keys import check_example
+def _keys(model: str, left_out: Container[str] = ()) -> str:
     from ackclock.input.keys import keys as keys_of
 
     rows = []
     for key in keys_of(model):
         if key.name in left_out:
             continue
-        if not isinstance(model, str):
-            check_example(model, key.name)
         meaning = [key.text]
         if key.limits and not (key.name == "kind" and ", " not in key.limits):
             meaning.append(f"Allowed: {plain(key.limits)}.")
@@ -132,11 +122,11 @@ def catalogue(kind: Kind) -> str:
 def hosts() -> str:
     """Every key of [tcp] with its value in each host stack."""
     from ackclock.input import catalogue as engine
-    from ackclock.input.keys import rust_keys
+    from ackclock.input.keys import keys as keys_of
 
     files = {name: _host(name) for name in engine.hosts()}
     rows = []
-    for key in (row.name for row in rust_keys("TcpKeys")):
+    for key in (row.name for row in keys_of("TcpKeys")):
         values = [files[name].get(key, "") for name in files]
         if any(values):
             rows.append([f"`{key}`", *(f"`{value}`" if value else "" for value in values)])

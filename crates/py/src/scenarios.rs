@@ -13,6 +13,7 @@ use ackclock_scenario::scenario::{PHASE_START, Scenario, as_flow, instance_names
 use ackclock_scenario::sources::Recording;
 use ackclock_scenario::tcp::keys::End;
 use ackclock_scenario::tcp::resolution::{Tcp, resolve};
+use ackclock_scenario::units::{Quantity, show_rate, show_size, show_time};
 use ackclock_scenario::value::Value;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -368,6 +369,30 @@ pub fn plan_of(document: &Bound<'_, PyAny>, recordings: Vec<RecordingState>) -> 
     Ok(RunPlan::new(Plan::new((&from_python(document)?).into(), recordings.collect())))
 }
 
+fn quantity_of(kind: &str) -> Quantity {
+    match kind {
+        "time" => Quantity::Time,
+        "rate" => Quantity::Rate,
+        _ => Quantity::Size,
+    }
+}
+
+/// A `time` in picoseconds, a `rate` in bits per second, a `size` in bytes. Raises InvalidValue.
+#[pyfunction]
+pub fn read_quantity(py: Python<'_>, kind: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    valid(py, quantity_of(kind).read(&from_python(value)?))
+}
+
+/// The shortest text of a `time`, a `rate` or a `size` that reads back.
+#[pyfunction]
+pub fn show_quantity(kind: &str, number: i64) -> String {
+    match quantity_of(kind) {
+        Quantity::Time => show_time(number),
+        Quantity::Rate => show_rate(number),
+        Quantity::Size => show_size(number),
+    }
+}
+
 /// Adds the classes and functions of scenarios.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PHASE_START_PS", PHASE_START.0)?;
@@ -377,5 +402,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_scenario, module)?)?;
     module.add_function(wrap_pyfunction!(flow_instances, module)?)?;
     module.add_function(wrap_pyfunction!(resolve_tcp, module)?)?;
-    module.add_function(wrap_pyfunction!(plan_of, module)?)
+    module.add_function(wrap_pyfunction!(plan_of, module)?)?;
+    module.add_function(wrap_pyfunction!(read_quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(show_quantity, module)?)
 }

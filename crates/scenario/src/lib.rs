@@ -23,6 +23,7 @@ pub mod former_names;
 pub mod invalid;
 pub mod keys;
 pub mod link;
+pub mod measurement_plan;
 pub mod number_text;
 pub mod registry;
 pub mod scenario;

@@ -23,6 +23,7 @@ use crate::link::signal::{Ar1, Fading, Level, Markov};
 use crate::link::wimax::{Arq, Harq, Wimax};
 use crate::link::wimax_station::{Amc, Cap, Connection, Service, Station};
 use crate::link::wlan::{Aggregate, Wlan};
+use crate::measurement_plan::MeasurementPlan;
 use crate::scenario::{Measure, Scenario};
 use crate::schema::Definitions;
 use crate::tcp::acks::{AckControl, DelayedAck, SackCompression};
@@ -82,7 +83,7 @@ tables! {
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
         Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, Atm, Pep,
         Bulk, Transfer, Web, ConstantRate, OnOff, Probe, Live,
-        TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Repeat, Scenario, Measure,
+        TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Repeat, Scenario, Measure, MeasurementPlan,
 }
 
 fn checked<T: KeyValue>(value: &Value) -> Read<Arc<dyn Checked>> {

@@ -60,7 +60,7 @@ def measure(
     from ackclock.errors import InputError
     from ackclock.input.units import PS_PER_S
     from ackclock.measurement.path import seconds as walk_seconds
-    from ackclock.measurement.plan import Plan, asked_plan, estimate
+    from ackclock.measurement.plan import KEYS, asked_plan, estimate
     from ackclock.measurement.result import MeasurementFailed
     from ackclock.measurement.run import measure as run
     from ackclock.measurement.schedule import Schedule
@@ -89,8 +89,8 @@ def measure(
     size = f"{(each[1] - seconds[1]) / 1e6:.3g} MB for each Mb/s that the path carries"
     slow = f" ({walk_seconds(plan):.0f} s more where routers answer once a second)" if "path" in plan.tests else ""
     remark(f"measure: about {seconds[0]:.0f} s{slow}, {seconds[1] / 1e6:.2g} MB and {size}", quiet=quiet)
-    asked = plan.model_dump(mode="json")
-    further = {name: value for name, value in given.items() if name not in Plan.model_fields}
+    asked = plan.written
+    further = {name: value for name, value in given.items() if name not in KEYS}
 
     def once(folder: Path, *, force: bool = arguments.force) -> Measurement:
         with typed(options), progress("measure", quiet=quiet) as update:

@@ -42,9 +42,8 @@ def schema(
     from ackclock.cli.output import print_json
     from ackclock.documents import DOCUMENTS, document_schema
     from ackclock.input.json_schema import json_schema
-    from ackclock.measurement.plan import plan_schema
 
     if kind in DOCUMENTS:
         print_json(document_schema(kind.value))
     else:
-        print_json(plan_schema() if kind is SchemaKind.plan else json_schema(kind.value))
+        print_json(json_schema(kind.value))

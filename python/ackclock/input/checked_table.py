@@ -1,23 +1,15 @@
-"""Tables that Rust reads (crates/scenario): keys, bounds, texts and messages are there.
-
-A field of a pydantic model has such a table as its value by `ReadBy`.
-"""
+"""Tables that Rust reads (crates/scenario): keys, bounds, texts and messages are there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
-
-from pydantic_core import CoreSchema, core_schema
 
 if TYPE_CHECKING:
     from ackclock._native import CheckedTable
 else:
     CheckedTable = Any
-
-Schema = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -31,10 +23,6 @@ class ReadBy:
         from ackclock import _native
 
         return _native.read_table(self.table, value)
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: Callable[[Any], CoreSchema]) -> CoreSchema:
-        written = core_schema.plain_serializer_function_ser_schema(lambda table: table.written())
-        return core_schema.no_info_plain_validator_function(self, serialization=written)
 
 
 def replaced(table: CheckedTable, **keys: Any) -> CheckedTable:

@@ -10,8 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError, InvalidValue, nearest_file, not_readable
-from ackclock.input.schema import Loc
+from ackclock.errors import InputError, InvalidValue, Key, nearest_file, not_readable
 from ackclock.input.toml_positions import key_lines
 
 _LINE_IN_MESSAGE = re.compile(r"\s*\(at line (\d+), column \d+\)|\s*\(at end of document\)")
@@ -38,10 +37,10 @@ class Document:
         return Path(self.file).parent if self.file is not None else Path()
 
     @cached_property
-    def lines(self) -> dict[Loc, int]:
+    def lines(self) -> dict[Key, int]:
         return key_lines(self.text) if self.file is not None else {}
 
-    def error(self, loc: Loc, invalid: InvalidValue) -> InputError:
+    def error(self, loc: Key, invalid: InvalidValue) -> InputError:
         """The error about the key at `loc`, with the line of the key or of the nearest key above
         it.
         """
@@ -97,7 +96,7 @@ def _broken(message: str, text: str, name: str) -> InputError:
     return InputError(statement, 'TOML 1.0, such as key = "value"', file=name, line=line, code="toml")
 
 
-def format_loc(loc: Loc, data: Any) -> str:
+def format_loc(loc: Key, data: Any) -> str:
     """A location as text: an array element by its name if it has one, else by its number from 1."""
     parts: list[str] = []
     for part in loc:

@@ -18,7 +18,7 @@ DOCUMENT = run_kind.MEASURE.document
 def write_folder(folder: Path, measurement: Measurement) -> None:
     """Write the resolved plan, the document and its tables into an entered run folder."""
     host, port = measurement.document["host"], measurement.document["port"]
-    plan = {"host": host, "port": port, **measurement.plan.model_dump(mode="json")}
+    plan = {"host": host, "port": port, **measurement.plan.written}
     atomic_write(folder / "scenario.toml", to_toml({"measure": plan}).encode())
     for name, frame in (
         ("flows", measurement.flows),

@@ -52,7 +52,7 @@ def measure(arguments: MeasureArguments) -> Measurement:
     plan = asked_plan(arguments)
     if not 0 < arguments.port < 65536:
         raise InputError(str(arguments.port), "a port from 1 to 65535", key="port")
-    identity = Identity.of("measure", arguments.identified(plan.model_dump(mode="json")), once=True, any_engine=True)
+    identity = Identity.of("measure", arguments.identified(plan.written), once=True, any_engine=True)
     with opened(arguments.out, identity, force=arguments.force) as run:
         done = _measured(arguments, plan)
         if run:

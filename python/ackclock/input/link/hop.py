@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 from ackclock import _native
 from ackclock.input.checked_table import CheckedTable, ReadBy
@@ -14,7 +14,7 @@ PER_DIRECTION = tuple(name for name, *_ in _native.table_keys("Direction"))
 
 
 READ_HOP = ReadBy("Hop")
-Hop = Annotated[CheckedTable, READ_HOP]
+Hop = CheckedTable
 """A hop; `down` and `up` are its directions, None for one that it does not have.
 
 `slowest_bps` has for each direction a fixed rate, or the maximum of the medium; `has_stations` is

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 from ackclock.input.checked_table import CheckedTable, ReadBy, kinds
-
-Queue = Annotated[CheckedTable, ReadBy("Queue")]
 
 
 def read_queue(table: Mapping[str, Any]) -> CheckedTable:

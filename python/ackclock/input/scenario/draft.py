@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _native
-from ackclock.errors import InputError, InvalidValue, choices, format_value, nearest, nearest_file
+from ackclock.errors import InputError, InvalidValue, Key, choices, format_value, nearest, nearest_file
 from ackclock.input.document import Document, format_loc, read_document
 from ackclock.input.link.catalog import PACKAGED, other_name, other_names, packaged_links
 from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.schema import Loc
 
 LINK_KEYS = ("title", "source", "hop", "assumed", "fit")
 """Keys of a link file; `assumed` (`Assumption`) and `fit`, what `ackclock fit` records, are no part
@@ -50,7 +49,7 @@ class Draft:
         return _Checking(self.document, dict(point or {})).scenario()
 
 
-def _sweep_loc(document: Document, key: Loc) -> Loc:
+def _sweep_loc(document: Document, key: Key) -> Key:
     """The location of a swept path, written as "tcp.variant" = .. or as tcp.variant = .."""
     if key and ("sweep", *key) not in document.lines:
         path, *rest = key
@@ -66,7 +65,7 @@ class _Checking:
     point: dict[str, Any]
     data: dict[str, Any] = field(init=False)
     link: Document | None = field(init=False, default=None)
-    swept: dict[Loc, str] = field(init=False, default_factory=dict)
+    swept: dict[Key, str] = field(init=False, default_factory=dict)
 
     def scenario(self) -> Scenario:
         self.data = copy.deepcopy({key: value for key, value in self.document.data.items() if key != "sweep"})
@@ -128,7 +127,7 @@ class _Checking:
         if path.parent == PACKAGED and path.name not in (Path(name).name, f"{Path(name).name}.toml"):
             self.data["title"] = f"{self.data['title']} ({name}: the packaged link {path.stem})"
 
-    def _error(self, loc: Loc, invalid: InvalidValue) -> InputError:
+    def _error(self, loc: Key, invalid: InvalidValue) -> InputError:
         for place, path in self.swept.items():
             if loc[: len(place)] == place or place[: len(loc)] == loc:
                 at = self.document.error(_sweep_loc(self.document, (path,)), invalid)

@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ackclock.errors import InvalidValue, choices, format_value
+from ackclock.errors import InvalidValue, Key, choices, format_value
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, is_per_direction
-from ackclock.input.schema import Loc
 
 Point = dict[str, Any]
 
@@ -50,7 +49,7 @@ def _flattened(sweep: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def put(data: dict[str, Any], path: str, value: Any) -> Loc:
+def put(data: dict[str, Any], path: str, value: Any) -> Key:
     """Set one swept value in an unchecked scenario, in place. Returns its location."""
     parts = path.split(".")
     if parts[0] in ("sweep", "seeds", "title", "source") or "" in parts:
@@ -62,7 +61,7 @@ def put(data: dict[str, Any], path: str, value: Any) -> Loc:
     return _set(data, (), parts, value)
 
 
-def _put_in_element(data: dict[str, Any], parts: list[str], value: Any) -> Loc:
+def _put_in_element(data: dict[str, Any], parts: list[str], value: Any) -> Key:
     kind, *rest = parts
     elements = data.get(kind)
     # The tables are unchecked: an element may be no table, and a name no text.
@@ -81,7 +80,7 @@ def _put_in_element(data: dict[str, Any], parts: list[str], value: Any) -> Loc:
     return _set(element, (kind, index), keys, value)
 
 
-def _put_in_hop(hop: dict[str, Any], loc: Loc, keys: list[str], value: Any) -> Loc:
+def _put_in_hop(hop: dict[str, Any], loc: Key, keys: list[str], value: Any) -> Key:
     """Set a hop key, which a file may have for each direction or for both; the path may name a
     direction.
     """
@@ -107,7 +106,7 @@ def _copy(value: Any) -> Any:
     return dict(value) if isinstance(value, dict) else value
 
 
-def _set(table: dict[str, Any], loc: Loc, keys: list[str], value: Any) -> Loc:
+def _set(table: dict[str, Any], loc: Key, keys: list[str], value: Any) -> Key:
     *parents, last = keys
     for parent in parents:
         inner = table.get(parent, {})

@@ -105,7 +105,7 @@ def _walk(asked: Walk, host: str, folder: Path) -> None:
     from ackclock.measurement.plan import Plan
 
     time.sleep(EARLY_S)  # both ends' interfaces are up
-    walked = walk(host, Plan(path_sizes=tuple(asked["sizes"]), path_rounds=asked["rounds"]), lambda _: None)
+    walked = walk(host, Plan.read({"path_sizes": asked["sizes"], "path_rounds": asked["rounds"]}), lambda _: None)
     beside = folder / "walk.tmp"
     walked.probes.write_parquet(beside)
     beside.replace(folder / "walk.parquet")
