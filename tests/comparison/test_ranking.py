@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ackclock import _native
 from ackclock._native import LimitFacts
 from ackclock.comparison import compare
 from ackclock.comparison.ack_path import bottlenecks, unmarked
@@ -342,7 +343,8 @@ def _plan(up: dict[str, Any], *, timestamps: bool = False) -> Plan:
         {"medium": None, "name": "air", "down": one, "up": other}
         for one, other in ((side, side), (side, None), (None, up))
     ]
-    return Plan({"flows": [{"tcp": None}, {"tcp": tcp, "direction": "down", "hops": [0, 1, 2]}], "hops": hops})
+    flows = [{"tcp": None}, {"tcp": tcp, "direction": "down", "hops": [0, 1, 2]}]
+    return _native.plan_of({"flows": flows, "hops": hops}, [])
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,17 @@ def test_runs_in_processes_equal_those_in_threads() -> None:
     assert [json.dumps(s) for s in apart.summaries] == [json.dumps(one.summaries[0]) for one in alone]
 
 
+@pytest.mark.finding("U47")
+def test_python_variant_of_the_client_alone_runs_when_it_sends() -> None:
+    flow = {"name": "f", "workload": {"kind": "bulk"}, "direction": "up"}
+    link = {"hop": [{**LINK["hop"][0], "loss": {"up": {"kind": "bernoulli", "mean": 0.01}}}]}
+    done = [
+        ackclock.simulate(link, [flow], duration="5 s", tcp={"slow_start": "classic", "client": {"variant": variant}})
+        for variant in ("reno", RENO)
+    ]
+    assert figures(done[0]) == figures(done[1])
+
+
 def test_compare_ranks_a_python_variant() -> None:
     done = ackclock.compare(
         LOSSY["hop"],

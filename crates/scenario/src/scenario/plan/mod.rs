@@ -145,10 +145,11 @@ impl Plan {
         flows.filter_map(|flow| flow["name"].as_str()).collect()
     }
 
-    /// The congestion controls in Python of senders and proxies, without duplicates.
+    /// The congestion controls in Python of hosts and proxies, without duplicates.
     pub fn user_variants(&self) -> Vec<&str> {
-        let parts = ["flows", "proxies"].into_iter().filter_map(|part| self.document[part].as_array());
-        let named = parts.flatten().filter_map(|part| part.pointer("/tcp/user_variant/name")?.as_str());
+        let parts = ["flows", "proxies"].into_iter().filter_map(|part| self.document[part].as_array()).flatten();
+        let hosts = parts.flat_map(|part| ["tcp", "tcp_client"].into_iter().map(move |host| &part[host]));
+        let named = hosts.filter_map(|host| host.pointer("/user_variant/name")?.as_str());
         let mut names = Vec::new();
         for name in named {
             if !names.contains(&name) {
@@ -252,6 +253,8 @@ mod tests {
     #[test]
     fn congestion_control_in_python_stands_beside_reno() {
         let flow = table!("workload" => table!("kind" => "bulk"), "variant" => "python:my.Control");
+        let of_client = table!("workload" => table!("kind" => "bulk"), "client" => table!("variant" => "python:my.Control"));
+        assert_eq!(plan(vec![hop("a")], of_client).user_variants(), ["python:my.Control"]);
         let plan = plan(vec![hop("a")], flow);
         assert_eq!(plan.user_variants(), ["python:my.Control"]);
         assert_eq!(each(&plan, "/tcp/variant"), [json!("reno")]);
