@@ -13,5 +13,6 @@ def warnings(scenario: Scenario) -> list[str]:
 
 def frame_locks(scenario: Scenario) -> list[str]:
     """Sentences about media in frames, to whose grid the RTTs of TCP flows lock."""
-    paths = {tuple(scenario.hops_of(flow)) for flow in scenario.flow if not flow.is_udp}
-    return list(dict.fromkeys(text for path in sorted(paths) for text in locked([scenario.hop[i] for i in path])))
+    paths = dict.fromkeys(flow.over for flow in scenario.flow if not flow.is_udp)
+    crossed = [[hop for hop in scenario.hop if over is None or hop.name in over] for over in paths]
+    return list(dict.fromkeys(text for path in crossed for text in locked(path)))
