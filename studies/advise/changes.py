@@ -169,7 +169,7 @@ def _shapers(of: Situation) -> Iterator[GridChange]:
             return
         rates[direction] = float(bps)
         if side and not isinstance(side.framing, str):
-            framing[direction] = {"kind": "atm", "overhead": f"{side.framing.overhead} B"}
+            framing[direction] = side.framing.written()
     for share in SHARES:
         for directions in (DIRECTIONS, ("down",), ("up",)):
             hops = []

@@ -270,7 +270,7 @@ class Typed:
     def _rules(self, place: Place, shaper: Data) -> bool:
         """Whether a shaper is not faster than the line behind it, and counts the same bytes."""
         line = next(getattr(hop, place.direction) for hop in self.situation.hops if hop.name == place.hop)
-        cells = None if isinstance(line.framing, str) else f"{line.framing.overhead} B"
+        cells = None if isinstance(line.framing, str) else f"{line.framing.cake_overhead - AAL5_TRAILER:.0f} B"
         same = cells == shaper.get("framing", {}).get("overhead")
         return same and isinstance(line.rate, int) and float(shaper["rate"].split()[0]) <= line.rate
 

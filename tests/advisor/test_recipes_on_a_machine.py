@@ -124,7 +124,7 @@ def check(action: Action, what: Any, shells: dict[str, Shell], recipe: Recipe) -
             if root.kind == "cake":
                 atm = None if isinstance(side.framing, str) else side.framing
                 rate = side.rate if isinstance(side.rate, int) else None
-                check_cake(root.parameters, change.to, rate, atm and {"overhead": f"{atm.overhead} B"})
+                check_cake(root.parameters, change.to, rate, atm and {"overhead": f"{atm.cake_overhead - 8} B"})
             may[who].add(f"root of {device}")
         elif path.endswith(".ack.first"):
             (who,) = action.who

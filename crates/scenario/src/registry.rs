@@ -5,7 +5,7 @@ use crate::flow::{Flow, Repeat};
 use crate::invalid::Read;
 use crate::keys::{Attribute, Bounds, Checked, Key, KeySet, KeyValue};
 use crate::link::acks::{Acks, Filter, Reconstruction};
-use crate::link::framing::Atm;
+use crate::link::framing::LinkLayer;
 use crate::link::grants::{Contention, Grants, Repair};
 use crate::link::half_duplex::HalfDuplex;
 use crate::link::handover::Handover;
@@ -81,7 +81,7 @@ tables! {
         Bernoulli, GilbertElliott, LossList, SignalLoss, Duplicate, Outage, Ar1, Markov, Level,
         UniformJitter, NormalJitter, ExponentialJitter, ParetoJitter, Reorder, Handover,
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
-        Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, Atm, Pep,
+        Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, LinkLayer, Pep,
         Bulk, Transfer, Web, ConstantRate, OnOff, Probe, Live,
         TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Repeat, Scenario, Measure, MeasurementPlan,
 }

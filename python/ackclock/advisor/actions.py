@@ -31,7 +31,7 @@ from ackclock.advisor.situation import Situation
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.comparison.socket_buffers import bdp_bytes
 from ackclock.errors import InvalidValue, format_value
-from ackclock.export.line import Line
+from ackclock.export.line import Line, cake_words
 from ackclock.export.tc_queue import queue_arguments
 from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
@@ -54,7 +54,7 @@ across an ocean nor below 2.4 Mb/s. Each has the limits of its qdisc: those of t
 would drop the bursts that an AQM is to pass."""
 ACK_FILTERS = {"cake with its ACK filter": "cake", "cake with its aggressive ACK filter": "cake-aggressive"}
 """CAKE's ACK filters that are tried."""
-CAKE_VALUES = ("bandwidth", "rtt", "overhead", "memlimit")
+CAKE_VALUES = ("bandwidth", "rtt", "overhead", "mpu", "memlimit")
 """The keywords of cake with a value (tc-cake(8))."""
 MIN_QUEUE = 3 * 1514
 """Minimum size of a queue that is tried, in bytes."""
@@ -156,7 +156,7 @@ def _shaper(of: Situation) -> Iterator[Action]:
         }
         texts = {d: show_rate(bps) for d, bps in shaped.items()}
         cells = {d: framing for d in directions if (framing := _cells(of, d))}
-        framings = {d: {"kind": "atm", "overhead": f"{one.overhead} B"} for d, one in cells.items()}
+        framings = {d: one.written() for d, one in cells.items()}
         only: Literal["down", "up"] | None = None if len(directions) > 1 else "up" if "up" in directions else "down"
         hop = AddedHop(name="sqm", only=only, rate=texts, queue=queues, framing=framings or None)
         changes = [Change(f"hop.sqm.rate.{d}", None, text) for d, text in texts.items()]
@@ -167,7 +167,7 @@ def _shaper(of: Situation) -> Iterator[Action]:
             arguments = ["bandwidth", f"{bps // 1000}kbit", "besteffort", "triple-isolate"]
             arguments += ["ack-filter"] if direction != of.direction else []
             if direction in cells:
-                arguments += ["atm", "overhead", str(cells[direction].aal5_overhead)]
+                arguments += cake_words(cells[direction])
             if direction == "up":
                 steps.append(Step("router", Qdisc(DEVICE, "cake", tuple(arguments)), restored_root(DEVICE)))
             else:
@@ -206,23 +206,28 @@ def _safe_bps(of: Situation, hop: Hop, direction: str) -> float | None:
 
 
 def _cells(of: Situation, direction: str) -> CheckedTable | None:
-    """The ATM framing of the bottleneck, whose rate is that of the cells, as is that of cake with
-    `atm`: a shaper that counts packets alone lets the modem's queue grow.
+    """The framing of the bottleneck, whose rate includes what the line adds to packets, as that of
+    cake with an overhead does: a shaper that counts packets alone lets the modem's queue grow.
     """
     sides = (getattr(hop, direction) for hop in of.hops if of.is_bottleneck(hop, direction))
-    return _atm(next((side for side in sides if side), None))
+    return _framing(next((side for side in sides if side), None))
 
 
-def _atm(side: Direction | None) -> CheckedTable | None:
+def _framing(side: Direction | None) -> CheckedTable | None:
     return side.framing if side and not isinstance(side.framing, str) else None
+
+
+def _is_known_to_sqm(framing: CheckedTable | None) -> bool:
+    """Whether the lines of `uci` have the framing: ATM cells without a minimum, or none."""
+    return framing is None or (framing.cake_cells == "atm" and not framing.cake_mpu)
 
 
 def _sqm(shaped: Mapping[str, int], data: str, cells: Mapping[str, CheckedTable]) -> SqmQueue | None:
     """The shaper by OpenWrt's SQM, which has one link layer for both directions; ACKs are filtered
     in the direction opposite to `data`.
     """
-    overheads = {cells[direction].aal5_overhead if direction in cells else None for direction in shaped}
-    if len(overheads) > 1:
+    overheads = {cells[direction].cake_overhead if direction in cells else None for direction in shaped}
+    if len(overheads) > 1 or not all(map(_is_known_to_sqm, cells.values())):
         return None
     kbits = {direction: shaped.get(direction, 0) // 1000 for direction in DIRECTIONS}
     filtered = {direction: " ack-filter" if direction != data and kbits[direction] else "" for direction in DIRECTIONS}
@@ -316,16 +321,16 @@ def _queue_action(
     safe = _safe_bps(of, hop, direction) if isinstance(side.rate, int) else None
     rate = int(safe) if safe else None
     who = _owner(of, hop, direction)
-    cells = _atm(side)
+    cells = _framing(side)
     line = Line(direction, queue=queue, rate=rate, framing=cells)
     qdisc = _qdisc_of(line, rate, _device(who, hop, direction))
     change = Change(f"hop.{hop.name}.queue.{direction}", before, wanted)
     kind = f"queue {hop.name} {direction}"
     step = Step(who, qdisc, restored_root(qdisc.device))
     sqm = None
-    if who == "router" and qdisc.kind == "cake" and rate and rate >= 1000:
+    if who == "router" and qdisc.kind == "cake" and rate and rate >= 1000 and _is_known_to_sqm(cells):
         sqm = SqmQueue(0, rate // 1000, egress=" ".join(_keywords(qdisc.arguments)))
-        sqm = replace(sqm, atm_overhead=cells.aal5_overhead if cells else None)
+        sqm = replace(sqm, atm_overhead=cells.cake_overhead if cells else None)
     place, drop_in = DROP_IN, True
     if rate and queue.kind == "cake":
         drop_in = False
@@ -355,7 +360,7 @@ def _keywords(arguments: Sequence[str]) -> Iterator[str]:
     while left:
         word = left.pop(0)
         value = [left.pop(0)] if word in CAKE_VALUES else []
-        if word not in ("bandwidth", "besteffort", "overhead", "atm"):
+        if word not in ("bandwidth", "besteffort", "overhead", "mpu", "atm", "noatm", "ptm"):
             yield from (word, *value)
 
 

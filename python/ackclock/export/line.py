@@ -14,7 +14,8 @@ from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.link.rate import mean_bps
 from ackclock.input.units import show_rate
 
-ATM_CELLS = "ATM cells: packets are sent as they are"
+CELLS = {"atm": "ATM cells", "ptm": "PTM codewords", "noatm": "the bytes that the line adds to a packet"}
+"""What the framing of a line is, by tc-cake(8)'s word for its cells."""
 
 
 @dataclass
@@ -22,7 +23,7 @@ class Line:
     """One direction of a link. `missing` lists the properties that are lost, a sentence each.
 
     ``delay`` in ps, ``rate`` in bits/s or recorded; None is unlimited. With ``framing`` the rate is
-    that of ATM cells.
+    that of packets with what the line adds to them.
     """
 
     direction: str
@@ -37,6 +38,17 @@ class Line:
 
     def lacks(self, hop: str, what: str) -> None:
         self.missing.append(f"{self.direction}, {hop}: {what}")
+
+
+def unframed(framing: CheckedTable) -> str:
+    """That the bytes of a framing are not counted."""
+    return f"{CELLS[framing.cake_cells]}: packets are sent as they are"
+
+
+def cake_words(framing: CheckedTable) -> list[str]:
+    """The framing as arguments of tc-cake(8), which counts from the IP packet."""
+    mpu = ["mpu", str(framing.cake_mpu)] if framing.cake_mpu else []
+    return [framing.cake_cells, "overhead", str(framing.cake_overhead), *mpu]
 
 
 def lines_of(hops: Sequence[Hop]) -> dict[str, Line]:
@@ -79,7 +91,7 @@ def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
 def _take_rest(line: Line, hop: Hop, side: Direction, *, is_slowest: bool) -> None:
     if not isinstance(side.framing, str):
         if not is_slowest:
-            line.lacks(hop.name, ATM_CELLS)
+            line.lacks(hop.name, unframed(side.framing))
     elif side.framing != "none":
         line.lacks(hop.name, f"{side.framing} framing: headers are not compressed")
     if side.handover:

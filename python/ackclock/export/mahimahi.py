@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from math import gcd
 
-from ackclock.export.line import ATM_CELLS, Line
+from ackclock.export.line import Line, unframed
 from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.queue import limit_in_packets
 from ackclock.input.link.rate import recording
@@ -160,7 +160,7 @@ def chances(count: int, period_ms: int) -> list[int]:
 
 def _add_missing(line: Line) -> None:
     if line.framing:
-        line.missing.append(f"{line.direction}: {ATM_CELLS}")
+        line.missing.append(f"{line.direction}: {unframed(line.framing)}")
     if line.rate is None:
         line.missing.append(f"{line.direction}: an unlimited rate: {show_rate(UNLIMITED_BPS)}")
     else:

@@ -70,39 +70,63 @@ def _commands(line: Line) -> str:
 
 def _rate_bps(line: Line) -> int | None:
     if isinstance(line.rate, int | None):
-        return line.rate
+        return _without_codewords(line, line.rate)
     mean = round(recording(line.rate).mean_bps())
     line.missing.append(f"{line.direction}: a recorded rate: its mean, {show_rate(mean)}, replaces it")
-    return mean
+    return _without_codewords(line, mean)
+
+
+def _without_codewords(line: Line, rate: int | None) -> int | None:
+    """The rate of the bytes in PTM's codewords, which cake counts, and tc-stab(8) does not."""
+    is_cake = line.queue is not None and line.queue.kind == "cake"
+    if rate is None or is_cake or not line.framing or line.framing.cake_cells != "ptm":
+        return rate
+    line.missing.append(f"{line.direction}: PTM's codewords: tbf has 64/65 of the rate instead")
+    return rate * 64 // 65
 
 
 def _stab(line: Line) -> str:
-    """The size table of tc-stab(8), by which tbf counts the bytes of a packet on the line."""
-    if line.framing:
-        return f"stab overhead {line.framing.aal5_overhead - ETHERNET_HEADER} linklayer atm"
-    return f"stab overhead -{ETHERNET_HEADER} linklayer ethernet"
+    """The size table of tc-stab(8), by which tbf counts the bytes of a packet on the line. On
+    Ethernet the packet has its header there, on a ppp or tun interface not.
+    """
+    if not line.framing:
+        return f"stab overhead -{ETHERNET_HEADER} linklayer ethernet"
+    overhead, mpu = line.framing.cake_overhead - ETHERNET_HEADER, line.framing.cake_mpu
+    layer = "atm" if line.framing.cake_cells == "atm" else "ethernet"
+    return f"stab{f' mpu {mpu}' if mpu else ''} overhead {overhead} linklayer {layer}"
 
 
 def _counted_in_cells(line: Line, rate: int | None) -> Line:
-    """A line whose limit in bytes is that of the cells of full packets: a queue below tbf counts
+    """A line whose limit in bytes is that of full packets on the line: a queue below tbf counts
     packets by tbf's size table.
     """
     queue = line.queue
     if line.framing is None or rate is None or not queue or queue.kind not in ("droptail", "red") or not queue.bytes:
         return line
     line.missing.append(
-        f"{line.direction}: a limit of {queue.bytes} B of packets: here of their cells, the same for packets "
-        f"of {FULL_PACKET} B"
+        f"{line.direction}: a limit of {queue.bytes} B of packets: here of their {_what(line.framing)}, the same for "
+        f"packets of {FULL_PACKET} B"
     )
-    size = ceil(queue.bytes * _native.on_wire(json.dumps(line.framing.plan()), FULL_PACKET) / FULL_PACKET)
+    size = ceil(queue.bytes * _counted(line.framing) / FULL_PACKET)
     return replace(line, queue=replaced(queue, bytes=f"{size} B"))
+
+
+def _what(framing: CheckedTable) -> str:
+    return "cells" if framing.cake_cells == "atm" else "bytes on the line"
+
+
+def _counted(framing: CheckedTable) -> int:
+    """Bytes of a full packet by the size table."""
+    if framing.cake_cells == "ptm":
+        return FULL_PACKET + int(framing.cake_overhead)
+    return _native.on_wire(json.dumps(framing.plan()), FULL_PACKET)
 
 
 def _burst(line: Line, rate: int) -> int:
     """The burst of tbf in bytes: a packet, or the bytes of a tick of 1 ms / 8, below which tbf
     cannot keep the rate.
     """
-    packet = _native.on_wire(json.dumps(line.framing.plan()), FULL_PACKET) if line.framing else FULL_PACKET
+    packet = _counted(line.framing) if line.framing else FULL_PACKET
     return max(packet + ETHERNET_HEADER, ceil(rate / 8 / 8000))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any
 
-from ackclock.export.line import Line
+from ackclock.export.line import Line, cake_words
 from ackclock.input.checked_table import CheckedTable, ReadBy
 from ackclock.input.link.queue import limit_in_packets, read_queue
 
@@ -107,7 +107,7 @@ def _cake(line: Line, queue: CheckedTable, _rate: int | None) -> str:
         line.missing.append(f"{line.direction}: target: cake's is a twentieth of its interval")
     filtered = _cake_filter(line, queue.ack) if queue.ack else "no-ack-filter"
     memory = f" memlimit {queue.bytes}" if queue.bytes else ""
-    cells = f"atm overhead {line.framing.aal5_overhead}" if line.framing else "overhead 0"
+    cells = " ".join(cake_words(line.framing)) if line.framing else "overhead 0"
     return f"besteffort {isolation} rtt {_us(queue.interval)} {filtered} {cells}{memory}"
 
 

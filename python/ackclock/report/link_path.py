@@ -48,8 +48,9 @@ def _describe(key: str, value: Any) -> str:
         case "delay", _:
             return f"{value} one way"
         case "framing", _:
-            atm = "ATM cells" if isinstance(value, Mapping) else "no framing"
-            return {"slip": "SLIP framing", "cslip": "CSLIP header compression"}.get(str(value), atm)
+            words = {"slip": "SLIP framing", "cslip": "CSLIP header compression", "none": "no framing"}
+            kind = value.get("kind", f"{value.get('cells')} cells") if isinstance(value, Mapping) else str(value)
+            return words.get(kind, "ATM cells" if kind == "atm" else f"{kind} framing")
         case "pep", {**keys}:
             return f"split-TCP proxy, {keys['buffer']} in each direction"
         case "handover", {**keys}:

@@ -6,7 +6,7 @@ mod lindley;
 mod rate;
 mod trace;
 
-pub use framing::{AAL5_TRAILER, Framing};
+pub use framing::{AAL5_TRAILER, Cells, Framing, LinkLayer};
 pub use fused_link::FusedLink;
 pub use lindley::LinkConfig;
 pub use rate::RateLink;

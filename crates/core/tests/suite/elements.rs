@@ -8,7 +8,7 @@ use ackclock_core::impairment::{
     Delay, Duplicate, DuplicateConfig, Handover, HandoverConfig, Jitter, JitterConfig, ListedPackets, Loss, LossConfig, Outage,
     OutageConfig, Reorder, ReorderConfig, SendDelay, SendDelayConfig, Sojourns,
 };
-use ackclock_core::link::{Framing, FusedLink, RateLink, TraceLink};
+use ackclock_core::link::{Cells, Framing, FusedLink, LinkLayer, RateLink, TraceLink};
 use ackclock_core::medium::grants::{
     ContentionConfig, DirectionConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
 };
@@ -89,7 +89,14 @@ fn limit() -> impl Strategy<Value = Limit> {
 }
 
 fn framing() -> impl Strategy<Value = Framing> {
-    prop_oneof![Just(Framing::None), Just(Framing::Cslip), (0u16..50).prop_map(|overhead| Framing::Atm { overhead })]
+    let cells = prop::sample::select(vec![Cells::None, Cells::Atm, Cells::Ptm]);
+    let link_layer = (cells, 0u16..50, 0u16..100);
+    prop_oneof![
+        Just(Framing::None),
+        Just(Framing::Cslip),
+        (0u16..50).prop_map(|overhead| Framing::Atm { overhead }),
+        link_layer.prop_map(|(cells, overhead, mpu)| Framing::LinkLayer(LinkLayer { cells, overhead, mpu })),
+    ]
 }
 
 fn jitter() -> impl Strategy<Value = JitterConfig> {

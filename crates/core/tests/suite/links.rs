@@ -3,7 +3,7 @@
 use crate::common::{Arrival, Driver, arrivals, traffic, travel, travel_metered, travel_queue};
 use ackclock_core::element::QueueId;
 use ackclock_core::impairment::Delay;
-use ackclock_core::link::{Framing, FusedLink, LinkConfig, RateLink, TraceLink};
+use ackclock_core::link::{Cells, Framing, FusedLink, LinkConfig, LinkLayer, RateLink, TraceLink};
 use ackclock_core::meter::LinkMeter;
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::units::{PS_PER_S, Rate, Span, Time};
@@ -36,7 +36,8 @@ fn limits() -> impl Strategy<Value = Limit> {
 }
 
 fn framings() -> impl Strategy<Value = Framing> {
-    prop_oneof![Just(Framing::None), Just(Framing::Cslip)]
+    let docsis = Framing::LinkLayer(LinkLayer { cells: Cells::None, overhead: 18, mpu: 64 });
+    prop_oneof![Just(Framing::None), Just(Framing::Cslip), Just(docsis)]
 }
 
 /// To the nearest picosecond, calculated without `Rate`.

@@ -32,8 +32,8 @@ pub struct Direction {
     /// How fast packets leave the queue: a fixed rate, or a recording.
     #[key(example = "16 Mb/s", absent = "unlimited")]
     pub rate: Option<LineRate>,
-    /// How many bytes a packet takes on the line: as it is, SLIP, compressed SLIP (RFC 1144), or
-    /// whole ATM cells.
+    /// How many bytes a packet takes on the line: as it is, SLIP, compressed SLIP (RFC 1144), whole ATM
+    /// cells, or what an encapsulation adds to it.
     #[key(default = "none", example = "atm")]
     pub framing: LineFraming,
     /// Times at which everything that leaves the rate is lost.
