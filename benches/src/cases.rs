@@ -123,6 +123,8 @@ fn hop(name: &str, per_client: bool, down: HopDirection, up: HopDirection) -> Ho
 
 fn hop_direction(bps: f64, delay_ms: u64, buffer: Option<u64>) -> HopDirection {
     HopDirection {
+        policer: None,
+        shaper: None,
         queue: buffer.map(|packets| QueueConfig::DropTail(Limit::packets(packets).into())),
         rate: Some(RatePlan::Fixed { bps: bps as u64 }),
         acks: None,

@@ -306,8 +306,7 @@ POLICER = Path(
     "100 Mb/s, 40 ms, a policer of 20 Mb/s and 40 kB",
     "tca qdisc add dev a0 clsact\n"
     "tca filter add dev a0 ingress matchall action police rate 20mbit burst 40k conform-exceed drop/pipe\n" + FAST,
-    "",
-    missing="a link file has no key for a policer yet",
+    hop('kind = "droptail"', 'policer.down = { rate = "20 Mb/s", burst = "40 KiB" }\n', rate='"100 Mb/s"'),
 )
 FAR = Path(
     "40 and 80 ms",

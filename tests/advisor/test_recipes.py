@@ -162,6 +162,17 @@ def test_cake_of_a_recipe_counts_cells_when_the_line_has_them() -> None:
             assert 'uci set sqm.ackclock.linklayer="atm"' in texts(other.commands)
 
 
+def test_cake_of_a_recipe_counts_a_minimum_when_the_line_has_one_and_uci_has_no_lines_for_it() -> None:
+    line = {"rate": {"down": "20 Mb/s", "up": "2 Mb/s"}, "framing": "docsis", "queue": {"bytes": "256 kB"}}
+    for action in candidates(situation_of([household("5 s", line)]), WHO):
+        recipe = Recipe.of([action])
+        cakes = [
+            text for text in texts(step.command for step in recipe.steps) if text.startswith("tc") and " cake " in text
+        ]
+        assert all(" noatm overhead 18 mpu 64" in text for text in cakes)
+        assert not recipe.alternatives
+
+
 def test_cake_of_a_recipe_counts_packets_when_the_line_has_no_cells() -> None:
     for action in candidates(situation_of([HOUSEHOLD]), WHO):
         recipe = Recipe.of([action])

@@ -224,6 +224,22 @@ def test_tc_export_has_the_keyword_of_a_framing_as_bytes(line, write, framing, s
     assert f" {cake}\n" in tc(path)[0] and "bandwidth 10000000bit" in tc(path)[0]
 
 
+def test_tc_export_of_a_shaper_is_tbf_with_its_bucket_or_cake(line):
+    shaper = 'shaper.down = {{ rate = "8 Mb/s", burst = "15 kB", peak = "50 Mb/s", queue = {{ {queue} }} }}'
+    script, missing = tc(line(shaper.format(queue="bytes = '100 kB'")))
+    assert "tbf rate 8000000bit burst 15000 peakrate 50000000bit mtu 1514 limit 100000" in script
+    assert any("behind the shaper" in text for text in missing)
+    script, missing = tc(line(shaper.format(queue="kind = 'cake'")))
+    assert "cake bandwidth 8000000bit" in script and any("a burst of 15000 B" in text for text in missing)
+    assert any("burst" in text for text in export_link(line(shaper.format(queue="packets = 5")), "mahimahi").missing)
+
+
+def test_export_of_a_shaper_above_the_line_and_of_a_policer_names_what_is_lost(line):
+    script, missing = tc(line('shaper.down = { rate = "20 Mb/s" }\npolicer.up = { rate = "5 Mb/s", burst = "9 kB" }'))
+    assert "tbf rate 10000000bit" in script
+    assert any("a policer of 5 Mb/s" in text for text in missing)
+
+
 def test_tc_export_without_cells_has_the_bytes_of_packets(line, write):
     path = line()
     assert "atm" not in tc(path)[0]
@@ -278,7 +294,7 @@ exec "$PYTHON" -c "$COUNT"
         ('{ kind = "atm", overhead = "32 B" }', 1),
         ('{ kind = "pppoe-llcsnap", vlan = 1 }', 1),
         ('{ cells = "none", overhead = "38 B" }', 1),
-        # A size table has steps of 4 B: ATM's cells are such a step, a minimum needs the table, too.
+        # A size table has steps of 4 B, which ATM has anyway; a minimum needs the table, too.
         ('"docsis"', 4),
         ('"ethernet"', 4),
     ],

@@ -211,6 +211,20 @@ def test_link_description_is_in_path_order_with_values_by_direction() -> None:
     assert air.lines == ["↓ 8 Mb/s", "↑ recorded rate, up.gz", "queue of 50 packets", "↓ loss: bernoulli mean 0.0001"]
 
 
+def test_link_description_names_policer_shaper_and_framing() -> None:
+    shaper = {"rate": "18 Mb/s", "queue": {"kind": "cake"}}
+    policer = {"rate": "20 Mb/s", "burst": "40 kB"}
+    (line,) = link_path([{"name": "line", "policer": {"down": policer}, "shaper": shaper, "framing": "docsis"}]).steps
+    assert line.lines == [
+        "↓ policer of 20 Mb/s, which drops what exceeds a burst of 40 kB",
+        "shaper of 18 Mb/s, burst 1 packet, queue of any length (cake)",
+        "docsis framing",
+    ]
+    framings = [{"kind": "atm"}, "atm", "none", {"cells": "ptm"}, {"kind": "pppoe-ptm"}]
+    lines = [link_path([{"name": "line", "framing": framing}]).steps[0].lines[0] for framing in framings]
+    assert lines == ["ATM cells", "ATM cells", "no framing", "ptm cells framing", "pppoe-ptm framing"]
+
+
 def test_link_description_of_a_medium_is_text_without_json() -> None:
     medium = {"kind": "wimax", "modulation": {"down": "64qam-5/6"}, "bundling": True, "stations": []}
     (air,) = link_path([{"name": "air", "medium": medium}]).steps

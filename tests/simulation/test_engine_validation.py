@@ -83,11 +83,16 @@ QUEUES = st.one_of(
         step=TIMES, overload=SHARES, classic_share=st.sampled_from([0, 0.1, 0.999]), **ROOM,
     ),
 )  # fmt: skip
+FRAMINGS = st.sampled_from(["none", "slip", "cslip", "pppoe-ptm", "docsis", {"cells": "atm", "overhead": "1000 B"}])
 SIDE = {
+    "policer": table({"rate": RATES, "burst": SIZES}, exceed=st.sampled_from(["drop", "ce"]), framing=FRAMINGS),
+    "shaper": table(
+        {"rate": RATES}, burst=st.one_of(SIZES, st.just("1 packet")), peak=RATES, queue=QUEUES, framing=FRAMINGS
+    ),
     "queue": QUEUES,
     "reconstruct": table({"every": SIZES}, within=TIMES),
     "rate": RATES,
-    "framing": st.sampled_from(["none", "slip", "cslip"]),
+    "framing": FRAMINGS,
     "outage": OUTAGES,
     "loss": LOSS,
     "duplicate": SHARES,

@@ -40,6 +40,8 @@ impl LinkDelay {
             let Some(config) = hop.direction(direction) else { continue };
             let per_byte = config.rate.as_ref().map_or(0.0, ps_per_byte);
             path.ps_per_byte += per_byte;
+            // A shaper spaces the packets, and delays none that finds its tokens.
+            let per_byte = config.shaper.as_ref().map_or(0.0, |shaper| self::per_byte(shaper.config.rate)).max(per_byte);
             path.constant = path.constant + config.jitter.as_ref().map_or(Span::ZERO, jitter);
             if slowest.is_some_and(|slowest| per_byte > slowest) {
                 path.per_client = hop.per_client;
@@ -60,7 +62,13 @@ impl LinkDelay {
 /// Whether packets leave a hop with at least the spacing of its rate.
 fn keeps_spacing(config: &HopDirection) -> bool {
     let is_recorded = matches!(config.rate, Some(RatePlan::Trace { .. }));
-    !is_recorded && config.jitter.is_none() && config.reorder.is_none() && config.outage.is_empty() && config.handover.is_none()
+    let has_burst = config.shaper.as_ref().is_some_and(|shaper| shaper.config.burst.is_some());
+    !is_recorded
+        && !has_burst
+        && config.jitter.is_none()
+        && config.reorder.is_none()
+        && config.outage.is_empty()
+        && config.handover.is_none()
 }
 
 fn ps_per_byte(rate: &RatePlan) -> f64 {

@@ -5,7 +5,6 @@ use crate::build::{BuiltNetwork, Role};
 use crate::metrics;
 use crate::plan::Plan;
 use crate::tcp_of;
-use ackclock_core::element::Element;
 use ackclock_core::{Span, Time};
 
 /// Samples of TCP flows from start to end. Counters count from the start of the flow.
@@ -81,7 +80,7 @@ impl Recorder {
     fn sample_hops(&mut self, now: Time, world: &mut BuiltNetwork) {
         for directed_hop in &world.directed_hops {
             for (station, chain) in directed_hop.chains.iter().enumerate() {
-                let Some(queue) = world.network.element(chain.link).sample(now, chain.queue) else { continue };
+                let Some(queue) = metrics::sample(chain, &mut world.network, now) else { continue };
                 let hops = &mut self.hops;
                 hops.hop.push(directed_hop.hop as u32);
                 hops.direction.push(directed_hop.direction.name());

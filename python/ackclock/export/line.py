@@ -23,7 +23,8 @@ class Line:
     """One direction of a link. `missing` lists the properties that are lost, a sentence each.
 
     ``delay`` in ps, ``rate`` in bits/s or recorded; None is unlimited. With ``framing`` the rate is
-    that of packets with what the line adds to them.
+    that of packets with what the line adds to them. Of a shaper ``burst`` has the bytes of its
+    bucket, ``peak`` the rate of a burst in bits/s; None of both: one packet.
     """
 
     direction: str
@@ -31,6 +32,8 @@ class Line:
     rate: int | CheckedTable | None = None
     framing: CheckedTable | None = None
     queue: CheckedTable | None = None
+    burst: int | None = None
+    peak: int | None = None
     loss: CheckedTable | None = None
     jitter: Any = None
     duplicate: float = 0.0
@@ -78,9 +81,15 @@ def _line(direction: str, sides: Sequence[tuple[Hop, Direction]]) -> Line:
 
 
 def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
-    line.queue, line.rate = side.queue, side.rate
-    line.framing = None if isinstance(side.framing, str) else side.framing
-    if hop.medium:
+    line.queue, line.rate, framing = side.queue, side.rate, side.framing
+    shaper = side.shaper
+    if shaper and shaper.rate <= (mean_bps(hop, line.direction) or inf):
+        if line.rate is not None or line.queue is not None or hop.medium:
+            line.lacks(hop.name, "a queue behind the shaper: that of the shaper, which is slower, is exported")
+        line.queue, line.rate, line.burst, line.peak = shaper.queue, shaper.rate, shaper.burst, shaper.peak
+        framing = shaper.framing or framing
+    line.framing = None if isinstance(framing, str) else framing
+    if hop.medium and line.rate is None:
         line.rate = hop.slowest_bps.get(line.direction)
         replacement = f"its maximum rate, {show_rate(line.rate)}, replaces it" if line.rate else "no rate replaces it"
         line.lacks(hop.name, f"a medium ({hop.medium.kind}): {replacement}")
@@ -94,6 +103,10 @@ def _take_rest(line: Line, hop: Hop, side: Direction, *, is_slowest: bool) -> No
             line.lacks(hop.name, unframed(side.framing))
     elif side.framing != "none":
         line.lacks(hop.name, f"{side.framing} framing: headers are not compressed")
+    if side.policer:
+        line.lacks(hop.name, f"a policer of {show_rate(side.policer.rate)}: tc has it on ingress, as a filter")
+    if side.shaper and not is_slowest:
+        line.lacks(hop.name, "a shaper: only that of the slowest hop is exported")
     if side.handover:
         line.lacks(hop.name, "handovers: the path stays the same")
     if hop.pep:

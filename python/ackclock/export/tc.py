@@ -55,10 +55,13 @@ def _commands(line: Line) -> str:
         ),
     ]
     if line.queue and line.queue.kind == "cake":
+        if line.burst:
+            line.missing.append(f"{line.direction}: a burst of {line.burst} B: cake has none")
         bandwidth = f"bandwidth {rate}bit" if rate else "unlimited"
         commands.append(f"tc qdisc add dev {device} parent 1:1 handle 2: cake {bandwidth} {queue}")
     elif rate:
-        shaper = f"tbf rate {rate}bit burst {_burst(line, rate)} limit {_tbf_limit(line)}"
+        peak = f" peakrate {line.peak}bit mtu {_burst(line, line.peak)}" if line.peak and line.burst else ""
+        shaper = f"tbf rate {rate}bit burst {line.burst or _burst(line, rate)}{peak} limit {_tbf_limit(line)}"
         commands.append(f"tc qdisc add dev {device} parent 1:1 handle 2: {_stab(line)} {shaper}")
         commands.append(f"tc qdisc add dev {device} parent 2:1 handle 3: {queue}")
     if line.loss or line.jitter:

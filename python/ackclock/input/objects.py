@@ -363,6 +363,8 @@ class Hop(_Input):
     """
 
     name: str
+    policer: Sides | None = None
+    shaper: Sides | None = None
     rate: Rate | Recording | Sides | None = None
     delay: Time | Sides | None = None
     queue: Queue | Sides | None = None

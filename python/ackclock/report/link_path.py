@@ -55,6 +55,13 @@ def _describe(key: str, value: Any) -> str:
             return f"split-TCP proxy, {keys['buffer']} in each direction"
         case "handover", {**keys}:
             return f"another path every {keys['every']}, nothing for {keys['gap']} after a change"
+        case "policer", {"rate": limit, "burst": burst, **rest}:
+            what = "marks" if rest.get("exceed") == "ce" else "drops"
+            return f"policer of {limit}, which {what} what exceeds a burst of {burst}"
+        case "shaper", {"rate": limit, **rest}:
+            queue = rest.get("queue")
+            waits = f", queue of {_limits(queue)}" if isinstance(queue, Mapping) else ""
+            return f"shaper of {limit}, burst {rest.get('burst', '1 packet')}{waits}"
         case "queue", {**limits}:
             return "queue of " + _limits(limits)
         case "outage", list():

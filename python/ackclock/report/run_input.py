@@ -19,6 +19,8 @@ class HopTable(TypedDict, total=False):
     per_client: bool
     pep: object
     medium: object
+    policer: object
+    shaper: object
     rate: object
     framing: object
     queue: object

@@ -3,11 +3,17 @@
 mod framing;
 mod fused_link;
 mod lindley;
+mod policer;
 mod rate;
+mod shaper;
+mod token_bucket;
 mod trace;
 
 pub use framing::{AAL5_TRAILER, Cells, Framing, LinkLayer};
 pub use fused_link::FusedLink;
 pub use lindley::LinkConfig;
+pub use policer::{Exceed, Policer, PolicerConfig};
 pub use rate::RateLink;
+pub use shaper::{Shaper, ShaperConfig};
+pub use token_bucket::TokenBucket;
 pub use trace::{OPPORTUNITY_BYTES, TraceError, TraceLink};

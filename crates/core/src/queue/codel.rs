@@ -150,6 +150,8 @@ impl CoDel {
 }
 
 impl SingleFifo for CoDel {
+    const DROPS_ON_DEPARTURE: bool = true;
+
     fn admit(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
         if self.has_room(&packet) { self.fifo.push(now, packet) } else { out.drop(packet, DropReason::QueueFull) }
     }

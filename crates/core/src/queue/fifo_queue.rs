@@ -8,6 +8,9 @@ use crate::units::Time;
 /// The operations of a [`Queue`] that differ between queues with a single FIFO. The rest follows
 /// from the FIFO and its limit.
 pub trait SingleFifo {
+    /// A departure may drop the first packet, so that the next one is not known before.
+    const DROPS_ON_DEPARTURE: bool = false;
+
     /// [`Queue::enqueue`]
     fn admit(&mut self, now: Time, packet: Packet, out: &mut Output<'_>);
     /// [`Queue::pass`]
@@ -31,6 +34,9 @@ impl<T: SingleFifo> Queue for T {
     #[inline]
     fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         self.take_next(now, out)
+    }
+    fn peek(&self) -> Option<&Packet> {
+        self.fifo().0.first().filter(|_| !T::DROPS_ON_DEPARTURE).map(|first| &first.packet)
     }
     #[inline]
     fn packets(&self) -> u64 {

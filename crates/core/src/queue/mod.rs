@@ -43,6 +43,11 @@ pub trait Queue {
     }
     /// The next packet and its enqueue time. Active queue management may drop others before it.
     fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)>;
+    /// The packet that the next dequeue returns, where it is known: not of a queue that drops packets
+    /// or chooses a flow on departure.
+    fn peek(&self) -> Option<&Packet> {
+        None
+    }
     fn packets(&self) -> u64;
     fn bytes(&self) -> u64;
     /// True if the packet fits.
@@ -90,6 +95,9 @@ macro_rules! any_queue {
             #[inline]
             fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
                 match self { AnyQueue::DropTail(q) => q.dequeue(now, out), $(AnyQueue::$kind(q) => q.dequeue(now, out),)* }
+            }
+            fn peek(&self) -> Option<&Packet> {
+                match self { AnyQueue::DropTail(q) => q.peek(), $(AnyQueue::$kind(q) => q.peek(),)* }
             }
             #[inline]
             fn packets(&self) -> u64 {

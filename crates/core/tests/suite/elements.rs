@@ -8,7 +8,9 @@ use ackclock_core::impairment::{
     Delay, Duplicate, DuplicateConfig, Handover, HandoverConfig, Jitter, JitterConfig, ListedPackets, Loss, LossConfig, Outage,
     OutageConfig, Reorder, ReorderConfig, SendDelay, SendDelayConfig, Sojourns,
 };
-use ackclock_core::link::{Cells, Framing, FusedLink, LinkLayer, RateLink, TraceLink};
+use ackclock_core::link::{
+    Cells, Exceed, Framing, FusedLink, LinkLayer, Policer, PolicerConfig, RateLink, Shaper, ShaperConfig, TraceLink,
+};
 use ackclock_core::medium::grants::{
     ContentionConfig, DirectionConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
 };
@@ -27,6 +29,8 @@ enum Recipe {
     FusedLink { bps: Option<u64>, delay: Span, limit: Limit, framing: Framing },
     RateLink { bps: u64, limit: Limit, framing: Framing },
     TraceLink { times_ms: Vec<u64>, limit: Limit, framing: Framing },
+    Policer(PolicerConfig),
+    Shaper { config: ShaperConfig, limit: Limit },
     Delay(Span),
     Jitter(JitterConfig),
     SendDelay(SendDelayConfig),
@@ -56,6 +60,8 @@ impl Recipe {
             Recipe::TraceLink { times_ms, limit, framing } => {
                 TraceLink::new(times_ms.into(), framing, tail(limit)).unwrap().into()
             }
+            Recipe::Policer(config) => Policer::new(config).into(),
+            Recipe::Shaper { config, limit } => Shaper::new(config, tail(limit)).into(),
             Recipe::Delay(delay) => Delay::new(delay).into(),
             Recipe::Jitter(config) => Jitter::new(config, rng).into(),
             Recipe::SendDelay(config) => SendDelay::new(config, rng).into(),
@@ -260,6 +266,15 @@ fn recipe() -> impl Strategy<Value = Recipe> {
             framing
         }),
         (bps(), limit(), framing()).prop_map(|(bps, limit, framing)| Recipe::RateLink { bps, limit, framing }),
+        (bps(), 1u64..10_000, framing()).prop_map(|(bps, burst, framing)| {
+            Recipe::Policer(PolicerConfig { rate: Rate::from_bps(bps), burst, exceed: Exceed::Drop, framing })
+        }),
+        (bps(), prop::option::of(1u64..10_000), prop::option::of(1u64..9), framing(), limit()).prop_map(
+            |(bps, burst, factor, framing, limit)| {
+                let peak = factor.map(|factor| Rate::from_bps(bps * factor));
+                Recipe::Shaper { config: ShaperConfig { rate: Rate::from_bps(bps), burst, peak, framing }, limit }
+            }
+        ),
         (times_ms(), limit(), framing()).prop_map(|(times_ms, limit, framing)| Recipe::TraceLink { times_ms, limit, framing }),
         span().prop_map(Recipe::Delay),
         jitter().prop_map(Recipe::Jitter),

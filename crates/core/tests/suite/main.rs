@@ -18,5 +18,6 @@ mod queue_bench;
 mod queues;
 mod roaming;
 mod tcp_properties;
+mod token_buckets;
 mod wimax;
 mod wlan;

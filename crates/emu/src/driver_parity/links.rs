@@ -86,6 +86,26 @@ fn drivers_agree_on_two_fixed_rates_in_series() {
 }
 
 #[test]
+fn drivers_agree_on_policers_and_shapers() {
+    let mut down = direction(&fixed(20_000_000), &droptail(50));
+    down["policer"] = json!({"bps": 5_000_000, "burst": 30_000,
+        "framing": {"linklayer": {"cells": "ptm", "overhead": 30, "mpu": 0}}});
+    let mut up = direction(&fixed(20_000_000), &droptail(50));
+    up["shaper"] = json!({"bps": 300_000, "burst": 3044, "peak_bps": 2_000_000, "queue": droptail(20)});
+    let fates = assert_parity("policer", &plan(hop(down, up), 400_000));
+    assert!(count(&fates, "policed") > 10 && count(&fates, "queue_full") > 3);
+    let codel = json!({"kind": "codel", "packets": 1000, "bytes": null, "target_ps": 5 * MS, "interval_ps": 100 * MS,
+        "mtu": 1514, "signal": "mark"});
+    for burst in [Value::Null, json!(15_000)] {
+        let mut down = direction(&fixed(20_000_000), &droptail(50));
+        down["policer"] = json!({"bps": 15_000_000, "burst": 9_000, "exceed": "ce"});
+        down["shaper"] = json!({"bps": 6_000_000, "burst": burst, "peak_bps": null, "queue": codel});
+        let fates = assert_parity("shaper", &plan(hop(down, direction(&fixed(1_000_000), &droptail(20))), 1_000_000));
+        assert!(fates.iter().filter(|row| !row.ends_with(',')).count() > 3, "nothing is marked");
+    }
+}
+
+#[test]
 fn drivers_agree_on_a_recorded_rate() {
     let times: Vec<u64> = (1..400).map(|n| n * n % 983 + n * 2).collect::<std::collections::BTreeSet<_>>().into_iter().collect();
     let rate = json!({"kind": "trace", "times_ms": times});

@@ -157,6 +157,9 @@ fn locations(built: &BuiltNetwork) -> Vec<Option<ElementLocation>> {
         for node in directed_hop.downstream.iter().chain(directed_hop.chains.iter().flat_map(|chain| &chain.downstream)) {
             locations[node.0 as usize] = Some(location);
         }
+        for node in directed_hop.chains.iter().flat_map(|chain| chain.upstream.nodes()) {
+            locations[node.0 as usize] = Some(location);
+        }
         for chain in &directed_hop.chains {
             let from = location.from.filter(|_| !directed_hop.medium);
             locations[chain.link.0 as usize] = Some(ElementLocation { from, ..location });

@@ -7,8 +7,10 @@ use super::jitter::{Jitter, Reorder};
 use super::loss::{Duplicate, Loss, Outage};
 use super::medium::Medium;
 use super::pep::Pep;
+use super::policer::Policer;
 use super::queue::Queue;
 use super::rate::LineRate;
+use super::shaper::Shaper;
 use crate::Keys;
 use crate::controls::Control;
 use crate::invalid::{Code, Invalid, Read, Step};
@@ -20,12 +22,18 @@ use ackclock_core::medium::Direction as Side;
 use serde_json::json;
 use std::sync::Arc;
 
-/// One direction of a hop: queue, rate (and framing), outage, loss and duplicates, delay, jitter,
-/// reordering, handover, reconstruction of ACKs, in this order. Defaults: no queue limit, no rate
-/// limit, no loss, no delay.
+/// One direction of a hop: policer, shaper, queue, rate (and framing), outage, loss and duplicates,
+/// delay, jitter, reordering, handover, reconstruction of ACKs, in this order. Defaults: no queue
+/// limit, no rate limit, no loss, no delay.
 #[derive(Clone, Debug, PartialEq, Keys)]
 #[keys(plan = Direction::plan_json, written = Direction::present)]
 pub struct Direction {
+    /// A token bucket without a queue, before everything else: what exceeds it is dropped or marked.
+    #[key(example = Direction::policer_example())]
+    pub policer: Option<Policer>,
+    /// A queue and a token bucket before the queue of the line: tbf, CAKE's bandwidth, SQM.
+    #[key(example = Direction::shaper_example())]
+    pub shaper: Option<Shaper>,
     /// Where packets wait for the rate or the medium: see the queues below.
     #[key(example = Direction::queue_example(), absent = "unlimited")]
     pub queue: Option<Queue>,
@@ -65,6 +73,21 @@ pub struct Direction {
 impl Direction {
     fn queue_example() -> Value {
         Value::table([("kind", "droptail".into()), ("bytes", "256 KiB".into())])
+    }
+
+    fn policer_example() -> Value {
+        Value::table([("rate", "20 Mb/s".into()), ("burst", "40 kB".into())])
+    }
+
+    fn shaper_example() -> Value {
+        Value::table([("rate", "18 Mb/s".into()), ("queue", Value::table([("kind", "cake".into())]))])
+    }
+
+    /// The minimum of the fixed rates of policer, shaper and line; `line` is that of a medium in its place.
+    fn slowest_bps(&self, line: Option<u64>) -> Option<u64> {
+        let line = line.or(self.rate.as_ref().and_then(LineRate::fixed_bps));
+        let limits = [self.policer.as_ref().map(|policer| policer.rate.0), self.shaper.as_ref().map(|shaper| shaper.rate.0)];
+        limits.into_iter().flatten().chain(line).min()
     }
 
     fn jitter_example() -> Value {
@@ -107,7 +130,10 @@ impl Direction {
             "jitter": planned(self.jitter.as_ref().map(Jitter::checked)),
             "reorder": planned(self.reorder.as_ref().map(|table| table as &dyn Checked)),
         });
+        let framing = self.framing.config();
         let optional = [
+            ("policer", self.policer.as_ref().map(|policer| json!(policer.config(framing)))),
+            ("shaper", self.shaper.as_ref().map(|shaper| shaper.on_hop(framing))),
             ("acks", planned(self.queue.as_ref().and_then(Queue::acks).map(|table| table as &dyn Checked))),
             ("handover", planned(self.handover.as_ref().map(|table| table as &dyn Checked))),
             ("reconstruct", planned(self.reconstruct.as_ref().map(|table| table as &dyn Checked))),
@@ -431,13 +457,10 @@ impl Hop {
         }
     }
 
-    /// A fixed rate of a direction, or the maximum of the medium.
+    /// A fixed rate of a direction, of the line, a shaper or a policer, or the maximum of the medium.
     pub fn slowest_bps(&self, side: Side) -> Option<u64> {
-        let direction = self.directions.of(side)?;
-        match &self.medium {
-            Some(medium) => Some(medium.nominal_bps()[side as usize]),
-            None => direction.rate.as_ref().and_then(LineRate::fixed_bps),
-        }
+        let of_medium = self.medium.as_ref().map(|medium| medium.nominal_bps()[side as usize]);
+        self.directions.of(side)?.slowest_bps(of_medium)
     }
 
     /// Each client has its own queues here.

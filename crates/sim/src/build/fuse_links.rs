@@ -5,9 +5,9 @@ use super::hop::{Chain, HopBuilder, Link};
 use super::{BuildOptions, DirectedHop, Metering, host_queue, media};
 use crate::plan::{Capture, Direction, End, Hop, Plan};
 use ackclock_core::NodeId;
-use ackclock_core::element::QueueId;
+use ackclock_core::element::{Port, QueueId};
 use ackclock_core::link::FusedLink;
-use ackclock_core::network::NetworkBuilder;
+use ackclock_core::network::{NetworkBuilder, Route};
 use std::sync::Arc;
 
 /// Adds all hops: in path order from the server, down before up.
@@ -78,7 +78,7 @@ impl PathBuilder<'_> {
             return self.directed_hops.push(directed_hop);
         }
         let stations = if hop.per_client { self.plan.clients.max(1) } else { 1 };
-        if stations > 1 && !hop_builder.is_fused_link_only() {
+        if hop_builder.has_upstream() || stations > 1 && !hop_builder.is_fused_link_only() {
             self.close();
             self.add_per_client(at, &hop_builder, stations);
             return;
@@ -99,7 +99,7 @@ impl PathBuilder<'_> {
         }
     }
 
-    /// Adds a link and the elements after it for each client.
+    /// Adds a link and the elements before and after it for each client.
     fn add_per_client(&mut self, at: usize, hop_builder: &HopBuilder<'_>, stations: u32) {
         let add_one = |client: u32| {
             // The first client has the random streams that it has alone.
@@ -108,7 +108,8 @@ impl PathBuilder<'_> {
                 Link::FusedLink(wire) => self.builder.element(wire),
                 Link::Separate(link) => self.builder.element(link),
             };
-            Chain::new(link, QueueId::default(), hop_builder.add_downstream(link, client, self.builder))
+            let upstream = hop_builder.add_upstream(client, Route::Node(link, Port(0)), self.builder);
+            Chain { upstream, ..Chain::new(link, QueueId::default(), hop_builder.add_downstream(link, client, self.builder)) }
         };
         let chains = (0..stations).map(add_one).collect();
         self.push_hop(at, chains, false);
@@ -162,7 +163,7 @@ impl PathBuilder<'_> {
 
     fn push_hop(&mut self, at: usize, chains: Vec<Chain>, fused: bool) {
         let hop = &self.plan.hops[at];
-        let rated = hop.direction(self.direction).is_some_and(|config| config.rate.is_some());
+        let rated = hop.direction(self.direction).is_some_and(|config| config.rate.is_some() || config.shaper.is_some());
         let (direction, per_client) = (self.direction, hop.per_client);
         self.directed_hops.push(DirectedHop {
             hop: at,

@@ -1,11 +1,11 @@
-//! One direction of a hop as elements, in the order in which a packet passes them: queue and rate,
-//! outage, loss, duplication, delay, jitter, reordering, handover, ACK reconstruction.
+//! One direction of a hop as elements, in the order in which a packet passes them: policer, shaper,
+//! queue and rate, outage, loss, duplication, delay, jitter, reordering, handover, ACK reconstruction.
 
 use super::{Metering, queue};
 use crate::plan::{Direction, Hop, HopDirection, RatePlan};
 use ackclock_core::element::{Port, QueueId};
 use ackclock_core::impairment::{Delay, Duplicate, Handover, HandoverConfig, Jitter, Loss, Outage, Reorder};
-use ackclock_core::link::{FusedLink, LinkConfig, OPPORTUNITY_BYTES, RateLink, TraceLink};
+use ackclock_core::link::{FusedLink, LinkConfig, OPPORTUNITY_BYTES, Policer, RateLink, Shaper, TraceLink};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::ack::AckReconstructor;
 use ackclock_core::queue::{AnyQueue, Limit, QueueConfig};
@@ -17,6 +17,8 @@ use std::sync::Arc;
 /// it.
 #[derive(Debug, Clone)]
 pub struct Chain {
+    /// The elements before the link.
+    pub upstream: Upstream,
     /// The element with the queue. Fused hops share one link.
     pub link: NodeId,
     pub queue: QueueId,
@@ -30,15 +32,41 @@ pub struct Chain {
 impl Chain {
     /// A chain on a link with one input and one output.
     pub fn new(link: NodeId, queue: QueueId, downstream: Vec<NodeId>) -> Chain {
-        Chain { link, queue, ports: (Port(0), Port(0)), downstream, merges: false }
+        Chain { upstream: Upstream::default(), link, queue, ports: (Port(0), Port(0)), downstream, merges: false }
     }
 
     pub fn entry(&self) -> Route {
-        Route::Node(self.link, self.ports.0)
+        self.upstream.first().map_or(Route::Node(self.link, self.ports.0), |first| Route::Node(first, Port(0)))
+    }
+    /// The element that a packet reaches first.
+    pub fn first(&self) -> NodeId {
+        self.upstream.first().unwrap_or(self.link)
+    }
+    /// The queues in path order: that of a shaper, that of the link.
+    pub fn queues(&self) -> impl Iterator<Item = (NodeId, QueueId)> + use<> {
+        let of_shaper = self.upstream.shaper.map(|shaper| (shaper, QueueId::default()));
+        of_shaper.into_iter().chain([(self.link, self.queue)])
     }
     /// The node and port from which packets leave the chain.
     pub fn exit(&self) -> (NodeId, Port) {
         self.downstream.last().map_or((self.link, self.ports.1), |&last| (last, Port(0)))
+    }
+}
+
+/// The elements before a link, in path order.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Upstream {
+    pub policer: Option<NodeId>,
+    pub shaper: Option<NodeId>,
+}
+
+impl Upstream {
+    fn first(&self) -> Option<NodeId> {
+        self.nodes().next()
+    }
+
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
+        self.policer.into_iter().chain(self.shaper)
     }
 }
 
@@ -105,7 +133,13 @@ impl<'a> HopBuilder<'a> {
     }
 
     fn queue(&self, client: Option<u32>, rate: Option<Rate>) -> AnyQueue {
-        queue::build(Some(self.config), rate, self.rng("queue", client))
+        queue::build(self.config.queue, self.config.acks, rate, self.rng("queue", client))
+    }
+
+    fn shaper(&self, client: Option<u32>) -> Option<Shaper> {
+        let plan = self.config.shaper.as_ref()?;
+        let queue = queue::build(plan.queue, plan.acks, Some(plan.config.rate), self.rng("shaper", client));
+        Some(Shaper::new(plan.config, queue))
     }
 
     /// Time of the recording at which all clients' links start.
@@ -144,6 +178,26 @@ impl<'a> HopBuilder<'a> {
             && config.reorder.is_none()
             && config.handover.is_none()
             && config.reconstruct.is_none()
+            && !self.has_upstream()
+    }
+
+    /// The hop has an element before the link.
+    pub fn has_upstream(&self) -> bool {
+        self.config.policer.is_some() || self.config.shaper.is_some()
+    }
+
+    /// Adds the elements before `link` in path order, and connects them with it.
+    pub fn add_upstream(&self, client: Option<u32>, link: Route, builder: &mut NetworkBuilder) -> Upstream {
+        let upstream = Upstream {
+            policer: self.config.policer.map(|policer| builder.element(Policer::new(policer))),
+            shaper: self.shaper(client).map(|shaper| builder.element(shaper)),
+        };
+        let mut next = link;
+        for node in upstream.shaper.into_iter().chain(upstream.policer) {
+            builder.connect(node, Port(0), next);
+            next = Route::Node(node, Port(0));
+        }
+        upstream
     }
 
     /// Adds the elements after the link in path order, and connects them with it.

@@ -1,8 +1,9 @@
 //! TCP small queues: the links that hold the queue of a sending host. These are the first hops of
-//! flows with `tsq` that have a rate.
+//! flows with `tsq` that have a rate or a shaper, up to their first element: a queue behind a policer
+//! or a shaper is not the host's.
 
-use super::{DirectedHop, FlowEndpoints};
-use crate::plan::{Direction, Plan};
+use super::{Chain, DirectedHop, FlowEndpoints};
+use crate::plan::{Direction, HopDirection, Plan};
 use ackclock_core::NodeId;
 use ackclock_core::network::NetworkBuilder;
 use std::collections::BTreeSet;
@@ -11,8 +12,8 @@ use std::collections::BTreeSet;
 /// not count.
 fn bounds(plan: &Plan, flow: usize, hop: usize, direction: Direction) -> bool {
     let host = plan.tcp_at(flow, direction);
-    let rated =
-        plan.hops[hop].medium.is_none() && plan.hops[hop].direction(direction).is_some_and(|config| config.rate.is_some());
+    let has_rate = |config: &HopDirection| config.rate.is_some() || config.shaper.is_some();
+    let rated = plan.hops[hop].medium.is_none() && plan.hops[hop].direction(direction).is_some_and(has_rate);
     rated && host.is_some_and(|tcp| tcp.tsq.is_some()) && plan.flows[flow].path(&plan.hops, direction).first() == Some(&hop)
 }
 
@@ -32,7 +33,7 @@ pub fn connect(plan: &Plan, directed_hops: &[DirectedHop], flows: &[FlowEndpoint
                 .then(|| endpoints.target(directed_hop.direction.reverse()))
         };
         let senders: Vec<_> = flows.iter().enumerate().map(sender).collect();
-        let links: BTreeSet<NodeId> = directed_hop.chains.iter().map(|chain| chain.link).collect();
+        let links: BTreeSet<NodeId> = directed_hop.chains.iter().map(Chain::first).collect();
         for link in links {
             builder.host_queue(link, senders.clone());
         }

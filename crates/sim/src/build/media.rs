@@ -1,6 +1,6 @@
 //! Hops whose clients share a medium: one element for both directions, and the elements after it.
 
-use super::hop::{Chain, HopBuilder};
+use super::hop::{Chain, HopBuilder, Upstream};
 use super::{DirectedHop, queue};
 use crate::plan::{Direction, Hop, MediumPlan, Plan};
 use ackclock_core::element::Port;
@@ -57,15 +57,16 @@ fn queues<'a>(plan: &'a Plan, hop: &'a Hop) -> impl Iterator<Item = AnyQueue> + 
     let queue = move |client: u32, direction: Direction| {
         let rng = Rng::for_element(plan.seed, &format!("hop.{}.queue.{}.{client}", hop.name, direction.name()));
         // The rate of one queue of a medium depends on the others.
-        queue::build(hop.direction(direction), None, rng)
+        let config = hop.direction(direction);
+        queue::build(config.and_then(|config| config.queue), config.and_then(|config| config.acks), None, rng)
     };
     let connections = 1 + hop.medium.as_ref().map_or(0, MediumPlan::connections);
     (0..plan.clients * connections).flat_map(move |client| Direction::BOTH.map(|direction| queue(client, direction)))
 }
 
 /// A chain that begins with a stream of a medium.
-fn on_stream(medium: NodeId, stream: Stream, downstream: Vec<NodeId>) -> Chain {
-    Chain { link: medium, queue: stream.queue_id(), ports: (stream.entry(), stream.exit()), downstream, merges: false }
+fn on_stream(medium: NodeId, stream: Stream, upstream: Upstream, downstream: Vec<NodeId>) -> Chain {
+    Chain { upstream, link: medium, queue: stream.queue_id(), ports: (stream.entry(), stream.exit()), downstream, merges: false }
 }
 
 /// One direction of a medium: a chain for each client. The elements after the medium are shared
@@ -96,7 +97,8 @@ pub fn directed_hop(
         if let (Some(&last), Some(&next)) = (downstream.last(), shared.first()) {
             builder.connect(last, Port(0), Route::Node(next, Port(0)));
         }
-        on_stream(medium, stream, downstream)
+        let upstream = hop_builder.add_upstream(Some(client), Route::Node(medium, stream.entry()), builder);
+        on_stream(medium, stream, upstream, downstream)
     };
     let mut chains: Vec<Chain> = (0..plan.clients).map(chain).collect();
     // Packets of a client's further connections take the route of its first connection.
@@ -108,7 +110,7 @@ pub fn directed_hop(
             builder.connect(medium, stream.exit(), Route::Node(next, Port(0)));
         }
         let merges = !first.is_empty();
-        chains.push(Chain { merges, ..on_stream(medium, stream, Vec::new()) });
+        chains.push(Chain { merges, ..on_stream(medium, stream, Upstream::default(), Vec::new()) });
     }
     DirectedHop { hop, direction, per_client: true, medium: true, rated: true, fused: false, chains, downstream: shared }
 }

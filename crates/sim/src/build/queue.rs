@@ -1,17 +1,16 @@
 //! The queue of a hop from its plan.
 
-use crate::plan::HopDirection;
+use crate::plan::Acks;
 use ackclock_core::Rate;
 use ackclock_core::queue::ack::{AckAwareQueue, AckFilter};
-use ackclock_core::queue::{AnyQueue, DropFrom, DropTail, DropTailConfig, Limit, Order};
+use ackclock_core::queue::{AnyQueue, DropFrom, DropTail, DropTailConfig, Limit, Order, QueueConfig};
 use ackclock_core::rng::Rng;
 
-/// The queue of one direction of a hop, with its handling of ACKs. `rate` is the approximate
-/// service rate; none where it is unknown. Without a queue in the plan: droptail without limit.
-pub fn build(config: Option<&HopDirection>, rate: Option<Rate>, mut rng: Rng) -> AnyQueue {
-    let acks = config.and_then(|config| config.acks);
+/// A queue with its handling of ACKs. `rate` is the approximate service rate; none where it is
+/// unknown. Without a queue in the plan: droptail without limit.
+pub fn build(config: Option<QueueConfig>, acks: Option<Acks>, rate: Option<Rate>, mut rng: Rng) -> AnyQueue {
     let order = if acks.is_some_and(|acks| acks.first) { Order::AcksFirst } else { Order::Arrival };
-    let queue = match config.and_then(|config| config.queue) {
+    let queue = match config {
         Some(queue) => queue.build(order, rate, rng.fork()),
         None => DropTail::new(DropTailConfig { order, ..Limit::NONE.into() }).into(),
     };

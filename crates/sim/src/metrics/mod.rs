@@ -7,7 +7,7 @@ mod path_times;
 mod window;
 
 pub use flow::{FlowMetrics, Tcp as TcpMetrics};
-pub use hop::{HopMetrics, drops};
+pub use hop::{HopMetrics, drops, sample};
 pub use path_times::{FlowPath, HopShare, PathTimes};
 pub use window::{Window, window};
 

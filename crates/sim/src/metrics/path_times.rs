@@ -213,12 +213,17 @@ fn share(flags: &[bool]) -> f64 {
 }
 
 fn read(chain: &Chain, network: &mut Network, now: Time) -> HopStep {
-    let element = network.element(chain.link);
-    let full = element.time(now, chain.queue).map_or(Span::ZERO, |time| time.full_time());
-    let Some(meter) = element.meter(now, chain.queue) else { return HopStep { full, ..HopStep::default() } };
-    let packets = meter.queue_delay.count();
-    let delay = meter.queue_delay.mean().unwrap_or(0.0) * packets as f64;
-    HopStep { full, delay, packets, access: meter.access.mean() }
+    let mut step = HopStep::default();
+    // Behind a shaper the packets wait in two queues, one after the other.
+    for (node, queue) in chain.queues() {
+        let element = network.element(node);
+        step.full = step.full.max(element.time(now, queue).map_or(Span::ZERO, |time| time.full_time()));
+        let Some(meter) = element.meter(now, queue) else { continue };
+        step.packets = meter.queue_delay.count();
+        step.delay += meter.queue_delay.mean().unwrap_or(0.0) * step.packets as f64;
+        step.access = meter.access.mean();
+    }
+    step
 }
 
 /// Mean queueing delay in each step in milliseconds, or in the last one before with packets.

@@ -3,7 +3,7 @@
 use super::{MediumPlan, nullable};
 use ackclock_core::Span;
 use ackclock_core::impairment::{DuplicateConfig, HandoverConfig, JitterConfig, LossConfig, OutageConfig, ReorderConfig};
-use ackclock_core::link::Framing;
+use ackclock_core::link::{Framing, PolicerConfig, ShaperConfig};
 use ackclock_core::medium::RoamingConfig;
 use ackclock_core::queue::ack::{AckFilterConfig, AckReconstructorConfig};
 use ackclock_core::queue::{DropFrom, QueueConfig};
@@ -34,6 +34,12 @@ pub struct Hop {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HopDirection {
+    /// Absent or null: everything passes.
+    #[serde(default)]
+    pub policer: Option<PolicerConfig>,
+    /// Absent or null: no shaper.
+    #[serde(default)]
+    pub shaper: Option<ShaperPlan>,
     /// Null: no limit.
     #[serde(deserialize_with = "nullable")]
     pub queue: Option<QueueConfig>,
@@ -61,6 +67,20 @@ pub struct HopDirection {
     /// Absent or null: no ACK reconstruction.
     #[serde(default)]
     pub reconstruct: Option<AckReconstructorConfig>,
+}
+
+/// A shaper and its queue.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShaperPlan {
+    #[serde(flatten)]
+    pub config: ShaperConfig,
+    /// Null: no limit.
+    #[serde(deserialize_with = "nullable")]
+    pub queue: Option<QueueConfig>,
+    /// Absent or null: ACKs are queued like other packets.
+    #[serde(default)]
+    pub acks: Option<Acks>,
 }
 
 /// Handling of ACKs in a queue.

@@ -12,7 +12,7 @@ mod proxy;
 
 pub use ackclock_core::host_overhead::HostOverhead;
 pub use flow::{Flow, Job};
-pub use hop::{Acks, Hop, HopDirection, RatePlan, RecordingStart};
+pub use hop::{Acks, Hop, HopDirection, RatePlan, RecordingStart, ShaperPlan};
 pub use proxy::{Handshake, Proxy};
 
 pub use ackclock_core::app::{OnDistribution, UDP_HEADER, UniformTime, WorkloadConfig};

@@ -15,6 +15,7 @@ mod plan_keys;
 mod proxies;
 mod queues;
 mod random_streams;
+mod rate_limits;
 mod recordings;
 mod small_queues;
 mod time_account;

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 fn direction(loss: Value, jitter: Value, framing: Value) -> Value {
     let mut direction = hop_direction(1_000_000, 1, 10);
     direction["framing"] = framing;
+    direction["policer"] = json!({"bps": 1_000_000, "burst": 9000, "exceed": "ce", "framing": "cslip"});
+    direction["shaper"] = json!({"bps": 1_000_000, "burst": 9000, "peak_bps": null, "framing": "slip",
+        "queue": {"kind": "droptail", "packets": 5, "bytes": null}});
     direction["outage"] = json!([{"start_ps": 1, "end_ps": 5}, {"start_ps": 5, "end_ps": 9}]);
     direction["loss"] = loss;
     direction["duplicate"] = json!({"mean": 0.1});
@@ -172,7 +175,12 @@ fn every_object_of_a_plan_refuses_an_unknown_key() {
 }
 
 /// Keys that may be absent: each then has the value null, false or 0.
-const OPTIONAL: [&str; 12] = [
+const OPTIONAL: [&str; 17] = [
+    "policer",
+    "shaper",
+    "exceed",
+    "policer/framing",
+    "shaper/framing",
     "handover",
     "roaming",
     "signal_loss",

@@ -17,8 +17,9 @@ READ_HOP = ReadBy("Hop")
 Hop = CheckedTable
 """A hop; `down` and `up` are its directions, None for one that it does not have.
 
-`slowest_bps` has for each direction a fixed rate, or the maximum of the medium; `has_stations` is
-whether each client has its own queues here.
+`slowest_bps` has for each direction the minimum of its fixed rates: of the line or the maximum of
+the medium, of a shaper and a policer; `has_stations` is whether each client has its own queues
+here.
 """
 Direction = CheckedTable
 

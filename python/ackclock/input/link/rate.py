@@ -17,11 +17,12 @@ def recording(rate: CheckedTable) -> Recording:
 
 
 def mean_bps(hop: Hop, direction: str) -> float | None:
-    """The rate of a direction, a recorded one by its mean, that of a medium by its maximum; None
-    without a rate.
+    """The rate of a direction, the minimum of line, shaper and policer: a recorded one by its mean,
+    that of a medium by its maximum; None without a rate.
     """
     side = getattr(hop, direction)
-    if side and not isinstance(side.rate, int | None):
-        return recording(side.rate).mean_bps()
     bps: int | None = hop.slowest_bps.get(direction)
+    if side and not isinstance(side.rate, int | None):
+        mean = recording(side.rate).mean_bps()
+        return mean if bps is None else min(mean, bps)
     return bps

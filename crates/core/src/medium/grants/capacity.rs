@@ -1,6 +1,6 @@
 //! Capacity of intervals and its allocation.
 
-use super::config::{DirectionConfig, TokenBucketConfig};
+use super::config::DirectionConfig;
 use crate::units::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -71,35 +71,6 @@ impl ReservedCapacity {
     }
 }
 
-/// Token bucket of a station. The unit is bit-picoseconds per second, so that nothing is rounded.
-#[derive(Clone, Copy, Debug)]
-pub struct TokenBucket {
-    cap: TokenBucketConfig,
-    tokens: u128,
-    at: Time,
-}
-
-/// Tokens per byte: 8 bits times the picoseconds of a second.
-const TOKENS_PER_BYTE: u128 = 8 * crate::units::PS_PER_S as u128;
-
-impl TokenBucket {
-    pub fn new(cap: TokenBucketConfig) -> TokenBucket {
-        TokenBucket { cap, tokens: u128::from(cap.burst) * TOKENS_PER_BYTE, at: Time::ZERO }
-    }
-
-    /// Whole bytes that may be sent at `now`.
-    pub fn bytes(&mut self, now: Time) -> u64 {
-        let earned = u128::from((now - self.at).0) * u128::from(self.cap.rate.bps());
-        self.tokens = (self.tokens + earned).min(u128::from(self.cap.burst) * TOKENS_PER_BYTE);
-        self.at = now;
-        u64::try_from(self.tokens / TOKENS_PER_BYTE).unwrap_or(u64::MAX)
-    }
-
-    pub fn spend(&mut self, bytes: u64) {
-        self.tokens = self.tokens.saturating_sub(u128::from(bytes) * TOKENS_PER_BYTE);
-    }
-}
-
 /// Max-min fair allocation of `total` bytes to `demands`. Remaining single bytes go to the first
 /// stations.
 pub fn max_min_share(total: u64, demands: &[u64], shares: &mut Vec<u64>) {
@@ -137,14 +108,5 @@ mod tests {
             max_min_share(total, &demands, &mut shares);
             assert_eq!(shares, dealt, "{total} to {demands:?}");
         }
-    }
-
-    #[test]
-    fn token_bucket_passes_its_burst_then_its_rate() {
-        let mut tokens = TokenBucket::new(TokenBucketConfig { rate: Rate::from_bps(8_000), burst: 3000 });
-        assert_eq!(tokens.bytes(Time::ZERO), 3000);
-        tokens.spend(3000);
-        assert_eq!(tokens.bytes(Time::ZERO + Span::from_ms(500)), 500);
-        assert_eq!(tokens.bytes(Time::ZERO + Span::from_secs(60)), 3000);
     }
 }

@@ -1,10 +1,11 @@
 //! Scheduler of one direction: partially sent packets, packets in flight, and the allocation of
 //! intervals.
 
-use super::capacity::{Intervals, ReservedCapacity, StationSpeed, TokenBucket, max_min_share};
+use super::capacity::{Intervals, ReservedCapacity, StationSpeed, max_min_share};
 use super::config::{DirectionConfig, ShareLayout};
 use crate::element::{DropReason, Output};
 use crate::in_flight::InFlightPerStation;
+use crate::link::TokenBucket;
 use crate::medium::{Direction, StationQueues, Stream};
 use crate::packet::Packet;
 use crate::rng::Rng;
@@ -86,7 +87,7 @@ struct TransmissionOutcome {
 
 impl GrantScheduler {
     pub fn new(config: DirectionConfig, direction: Direction, stations: u32, errors: Rng) -> GrantScheduler {
-        let tokens = config.cap.map(TokenBucket::new);
+        let tokens = config.cap.map(|cap| TokenBucket::new(cap.rate, cap.burst));
         GrantScheduler {
             intervals: Intervals::new(&config),
             senders: vec![StationSender { tokens, ..StationSender::default() }; stations as usize],

@@ -90,6 +90,9 @@ impl Queue for AckAwareQueue {
     fn dequeue(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         self.inner.dequeue(now, out)
     }
+    fn peek(&self) -> Option<&Packet> {
+        self.inner.peek()
+    }
     fn packets(&self) -> u64 {
         self.inner.packets()
     }

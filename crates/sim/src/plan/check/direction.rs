@@ -1,6 +1,6 @@
 //! Checks of one direction of a hop.
 
-use super::super::{HopDirection, RatePlan};
+use super::super::{HopDirection, RatePlan, ShaperPlan};
 use super::acks;
 use ackclock_core::Span;
 use ackclock_core::config_check::{Checked, MAX_SPAN, check_span, ensure};
@@ -18,6 +18,8 @@ pub fn check(config: &HopDirection) -> Checked {
         (Some(RatePlan::Trace { times_ms, start }), _) => check_trace(times_ms, *start)?,
         _ => {}
     }
+    config.policer.map_or(Ok(()), |policer| policer.check())?;
+    config.shaper.as_ref().map_or(Ok(()), |shaper| check_shaper(shaper).map_err(|message| format!("shaper: {message}")))?;
     config.queue.map_or(Ok(()), |queue| queue.check())?;
     config.acks.map_or(Ok(()), |acks| acks::check_acks(&acks, config.queue))?;
     config.reconstruct.map_or(Ok(()), |reconstruction| acks::check_reconstruction(&reconstruction))?;
@@ -28,6 +30,12 @@ pub fn check(config: &HopDirection) -> Checked {
     config.reorder.map_or(Ok(()), |reorder| reorder.check())?;
     config.handover.map_or(Ok(()), |handover| handover.check())?;
     OutageConfig::check(&config.outage)
+}
+
+fn check_shaper(shaper: &ShaperPlan) -> Checked {
+    shaper.config.check()?;
+    shaper.queue.map_or(Ok(()), |queue| queue.check())?;
+    shaper.acks.map_or(Ok(()), |acks| acks::check_acks(&acks, shaper.queue))
 }
 
 fn check_trace(times_ms: &[u64], start: Option<Span>) -> Checked {
