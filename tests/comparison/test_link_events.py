@@ -32,6 +32,8 @@ def _hops(**side: Any) -> Any:
         ({"loss": {"kind": "gilbert-elliott", "mean": 1e-4, "bad_sojourn": "20 ms"}}, 30, 10, None),
         ({"loss": {"kind": "gilbert-elliott", "mean": 0, "bad_sojourn": "20 ms"}}, 1, 1, None),
         ({"loss": 1e-6}, 1, 1, None),
+        ({"rate": {"schedule": [["0 s", "1 Mb/s"], ["12 s", "0 b/s"]]}}, 10, 3, "the rate of 0 b/s that `radio down` has from 12 s on"),
+        ({"rate": {"schedule": [["0 s", "1 Mb/s"], ["12 s", "0 b/s"]]}}, 13, 3, None),
     ],
 )  # fmt: skip
 def test_note_names_an_event_of_the_link_when_runs_end_before_it(side, seconds, seeds, text) -> None:

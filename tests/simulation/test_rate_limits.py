@@ -94,3 +94,17 @@ def test_burst_of_a_shaper_shortens_a_page_and_not_a_download() -> None:
         took[burst] = flows[0]["completed_s"]
     # The difference is that of the transmission times, at most.
     assert took["1 packet"] - took["1 MB"] == pytest.approx(0.36, abs=0.15)
+
+
+def test_stream_loses_what_a_schedule_does_not_carry_although_its_mean_does() -> None:
+    """Of 2500 packets in 10 s at 1 Mb/s 1250 leave and 20 wait; at the mean, 2.5 Mb/s, all pass."""
+    stream = {"workload": {"kind": "cbr", "rate": "2 Mb/s", "packet": "1000 B"}, "stop": "40 s"}
+    schedule = {"schedule": [["0 s", "4 Mb/s"], ["10 s", "1 Mb/s"]], "repeat": "20 s"}
+    drops = {}
+    for name, rate in (("schedule", schedule), ("mean", "2.5 Mb/s")):
+        line = {"name": "line", "delay": "10 ms", "queue": {"packets": 20}, "rate": {"down": rate, "up": "1 Mb/s"}}
+        done = ackclock.simulate({"hop": [line]}, [stream], duration="41 s", seed=1)
+        (row,) = (row for row in done.summaries[0]["hops"] if row["direction"] == "down")
+        drops[name] = row["drops"]
+        assert row["utilization"] == pytest.approx(((10_000 - row["drops"]) * 8000) / 101e6, rel=0.03)
+    assert drops == {"schedule": pytest.approx(2 * (1250 - 20), abs=6), "mean": 0}

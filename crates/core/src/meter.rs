@@ -17,7 +17,7 @@ pub struct LinkMeter {
     pub access: AccessDelay,
     /// Time spent transmitting.
     pub busy: Span,
-    /// Capacity of a recorded link in bytes; `None` for a link that can always transmit.
+    /// Capacity of a recorded or scheduled link in bytes; `None` for a link that can always transmit.
     pub offered_bytes: Option<u64>,
     /// Packets whose transmission has started.
     pub sent_packets: u64,

@@ -61,7 +61,7 @@ impl LinkDelay {
 
 /// Whether packets leave a hop with at least the spacing of its rate.
 fn keeps_spacing(config: &HopDirection) -> bool {
-    let is_recorded = matches!(config.rate, Some(RatePlan::Trace { .. }));
+    let is_recorded = matches!(config.rate, Some(RatePlan::Trace { .. } | RatePlan::Schedule(_)));
     let has_burst = config.shaper.as_ref().is_some_and(|shaper| shaper.config.burst.is_some());
     !is_recorded
         && !has_burst
@@ -74,6 +74,8 @@ fn keeps_spacing(config: &HopDirection) -> bool {
 fn ps_per_byte(rate: &RatePlan) -> f64 {
     match rate {
         RatePlan::Fixed { bps } => per_byte(Rate::from_bps(*bps)),
+        // The mean of the schedule.
+        RatePlan::Schedule(schedule) => per_byte(Rate::from_bps((schedule.mean_bps() as u64).max(1))),
         // The mean over the recording.
         RatePlan::Trace { times_ms, .. } => {
             let period_ps = Span::from_ms(times_ms.last().copied().unwrap_or(0)).0 as f64;

@@ -17,7 +17,7 @@ use crate::link::packet_radio::PacketRadio;
 use crate::link::pep::Pep;
 use crate::link::policer::Policer;
 use crate::link::queue::{Cake, CoDel, DropTail, DualPi2, FqCoDel, Pie, Queue, Red};
-use crate::link::rate::TraceRate;
+use crate::link::rate::{RateSchedule, TraceRate};
 use crate::link::roaming::{Cell, Roaming};
 use crate::link::shaper::Shaper;
 use crate::link::sides::{Errors, FrameError, Rates, Sizes, SomeRates, Spans};
@@ -83,7 +83,7 @@ tables! {
         Bernoulli, GilbertElliott, LossList, SignalLoss, Duplicate, Outage, Ar1, Markov, Level,
         UniformJitter, NormalJitter, ExponentialJitter, ParetoJitter, Reorder, Handover,
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
-        Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, LinkLayer, Policer, Shaper, Pep,
+        Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, RateSchedule, LinkLayer, Policer, Shaper, Pep,
         Bulk, Transfer, Web, ConstantRate, OnOff, Probe, Live,
         TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Repeat, Scenario, Measure, MeasurementPlan,
 }

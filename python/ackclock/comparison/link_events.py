@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from ackclock.format import joined
 from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.hop import DIRECTIONS, Hop
-from ackclock.input.units import show_time
+from ackclock.input.link.rate import is_scheduled
+from ackclock.input.units import show_rate, show_time
 
 PS_PER_S = 10**12
 AUTO = "auto"
@@ -75,6 +76,12 @@ def _events(hop: Hop, seeds: int) -> Iterator[_Event]:
         side = getattr(hop, name)
         if side is None:
             continue
+        if is_scheduled(side.rate):
+            (at, bps), until = side.rate.schedule[-1], side.rate.repeat
+            if at:
+                rate = show_rate(bps) if bps else "0 b/s"
+                text = f"the rate of {rate} that `{hop.name} {name}` has from {show_time(at)} on"
+                yield _Event(text, at + 1, until or 2 * at)
         for outage in side.outage:
             text = f"the outage of `{hop.name} {name}` from {show_time(outage.start)} to {show_time(outage.end)}"
             yield _Event(text, outage.end, 2 * outage.end - outage.start)

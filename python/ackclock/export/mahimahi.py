@@ -11,7 +11,7 @@ from math import gcd
 from ackclock.export.line import Line, unframed
 from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.queue import limit_in_packets
-from ackclock.input.link.rate import recording
+from ackclock.input.link.rate import is_recorded, mean_rate, recording
 from ackclock.input.link.trace import BYTES_PER_OPPORTUNITY
 from ackclock.input.units import show_rate
 
@@ -112,8 +112,14 @@ def _trace(line: Line) -> str:
     if isinstance(line.rate, int | None):
         times: list[int] | tuple[int, ...] = _steady(line, line.rate or UNLIMITED_BPS)
     else:
-        times = _recorded(line, line.rate)
+        times = _recorded(line, line.rate) if is_recorded(line.rate) else _mean_of_schedule(line, line.rate)
     return "".join(f"{time}\n" for time in times)
+
+
+def _mean_of_schedule(line: Line, rate: CheckedTable) -> list[int]:
+    mean = round(mean_rate(rate))
+    line.missing.append(f"{line.direction}: a schedule of the rate: its mean, {show_rate(mean)}, replaces it")
+    return _steady(line, mean)
 
 
 def _recorded(line: Line, rate: CheckedTable) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from ackclock import _native
 from ackclock.export.line import Line
 from ackclock.export.tc_queue import queue_arguments
 from ackclock.input.checked_table import CheckedTable, replaced
-from ackclock.input.link.rate import recording
+from ackclock.input.link.rate import is_recorded, mean_rate
 from ackclock.input.units import PS_PER_S, show_rate
 
 ETHERNET_HEADER = 14
@@ -74,8 +74,9 @@ def _commands(line: Line) -> str:
 def _rate_bps(line: Line) -> int | None:
     if isinstance(line.rate, int | None):
         return _without_codewords(line, line.rate)
-    mean = round(recording(line.rate).mean_bps())
-    line.missing.append(f"{line.direction}: a recorded rate: its mean, {show_rate(mean)}, replaces it")
+    mean = round(mean_rate(line.rate))
+    kind = "a recorded rate" if is_recorded(line.rate) else "a schedule of the rate"
+    line.missing.append(f"{line.direction}: {kind}: its mean, {show_rate(mean)}, replaces it")
     return _without_codewords(line, mean)
 
 

@@ -41,6 +41,9 @@ def _describe(key: str, value: Any) -> str:
     match key, value:
         case "medium", {"kind": "grants", "standard": str(standard), "rate": {"down": down, "up": up}}:
             return f"{standard} with requests and grants, {down} down and {up} up" + _capped(value)
+        case "rate", {"schedule": steps, **rest}:
+            again = f", again every {rest['repeat']}" if "repeat" in rest else ""
+            return ", ".join(f"{rate} from {at}" for at, rate in steps) + again
         case "rate", {"trace": file}:
             return f"recorded rate, {PurePath(str(file)).name}"
         case "rate", _:

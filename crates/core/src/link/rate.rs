@@ -1,14 +1,44 @@
-//! Fixed-rate link with any queue: dequeues the next packet when the previous transmission ends.
+//! Link of a fixed or a scheduled rate with any queue: dequeues the next packet when the previous
+//! transmission ends.
 
-use super::Framing;
+use super::{Framing, RateSchedule};
 use crate::element::{Element, Output, Port, QueueId};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::packet::Packet;
 use crate::queue::{AnyQueue, Queue};
 use crate::units::{Rate, Span, Time};
 
+/// The rate of a link: one, or one that changes with time.
+pub enum LinkRate {
+    Fixed(Rate),
+    Scheduled(Box<RateSchedule>),
+}
+
+impl From<Rate> for LinkRate {
+    fn from(rate: Rate) -> LinkRate {
+        LinkRate::Fixed(rate)
+    }
+}
+
+impl From<RateSchedule> for LinkRate {
+    fn from(schedule: RateSchedule) -> LinkRate {
+        LinkRate::Scheduled(Box::new(schedule))
+    }
+}
+
+impl LinkRate {
+    /// End of the transmission of `bytes` that starts at `now`.
+    #[inline]
+    fn end(&self, now: Time, bytes: u32) -> Time {
+        match self {
+            LinkRate::Fixed(rate) => now + rate.time_to_send(bytes),
+            LinkRate::Scheduled(schedule) => schedule.end(now, bytes),
+        }
+    }
+}
+
 pub struct RateLink {
-    rate: Rate,
+    rate: LinkRate,
     framing: Framing,
     queue: AnyQueue,
     /// The packet in transmission and the end of its transmission.
@@ -17,8 +47,8 @@ pub struct RateLink {
 }
 
 impl RateLink {
-    pub fn new(rate: Rate, framing: Framing, queue: AnyQueue) -> RateLink {
-        RateLink { rate, framing, queue, sending: None, meter: LinkMeter::default() }
+    pub fn new(rate: impl Into<LinkRate>, framing: Framing, queue: AnyQueue) -> RateLink {
+        RateLink { rate: rate.into(), framing, queue, sending: None, meter: LinkMeter::default() }
     }
 
     #[inline]
@@ -31,7 +61,7 @@ impl RateLink {
         packet.wire_len = self.framing.wire_len(&packet);
         self.meter.begin(wait);
         self.meter.sent_bytes += u64::from(packet.wire_len);
-        self.sending = Some((now + self.rate.time_to_send(u32::from(packet.wire_len)), packet));
+        self.sending = Some((self.rate.end(now, u32::from(packet.wire_len)), packet));
     }
 
     #[inline]
@@ -87,6 +117,9 @@ impl Element for RateLink {
 
     fn meter(&mut self, now: Time, _queue: QueueId) -> Option<&mut LinkMeter> {
         self.integrate(now);
+        if let LinkRate::Scheduled(schedule) = &self.rate {
+            self.meter.offered_bytes = Some(schedule.bytes(self.meter.since, now));
+        }
         Some(&mut self.meter)
     }
 

@@ -9,7 +9,8 @@ use ackclock_core::impairment::{
     OutageConfig, Reorder, ReorderConfig, SendDelay, SendDelayConfig, Sojourns,
 };
 use ackclock_core::link::{
-    Cells, Exceed, Framing, FusedLink, LinkLayer, Policer, PolicerConfig, RateLink, Shaper, ShaperConfig, TraceLink,
+    Cells, Exceed, Framing, FusedLink, LinkLayer, Policer, PolicerConfig, RateLink, RateSchedule, RateScheduleConfig, Shaper,
+    ShaperConfig, TraceLink,
 };
 use ackclock_core::medium::grants::{
     ContentionConfig, DirectionConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
@@ -29,6 +30,7 @@ enum Recipe {
     FusedLink { bps: Option<u64>, delay: Span, limit: Limit, framing: Framing },
     RateLink { bps: u64, limit: Limit, framing: Framing },
     TraceLink { times_ms: Vec<u64>, limit: Limit, framing: Framing },
+    ScheduledLink { schedule: RateScheduleConfig, limit: Limit, framing: Framing },
     Policer(PolicerConfig),
     Shaper { config: ShaperConfig, limit: Limit },
     Delay(Span),
@@ -59,6 +61,9 @@ impl Recipe {
             Recipe::RateLink { bps, limit, framing } => RateLink::new(Rate::from_bps(bps), framing, tail(limit)).into(),
             Recipe::TraceLink { times_ms, limit, framing } => {
                 TraceLink::new(times_ms.into(), framing, tail(limit)).unwrap().into()
+            }
+            Recipe::ScheduledLink { schedule, limit, framing } => {
+                RateLink::new(RateSchedule::new(&schedule), framing, tail(limit)).into()
             }
             Recipe::Policer(config) => Policer::new(config).into(),
             Recipe::Shaper { config, limit } => Shaper::new(config, tail(limit)).into(),
@@ -255,6 +260,19 @@ fn granted() -> impl Strategy<Value = GrantConfig> {
     )
 }
 
+/// Steps of up to a second that begin again, the first with a rate.
+fn rate_schedule() -> impl Strategy<Value = RateScheduleConfig> {
+    let step = (1u64..1_000_000_000_000, prop_oneof![Just(0u64), 1_000u64..1_000_000_000]);
+    (prop::collection::vec(step, 1..5), any::<bool>()).prop_map(|(gaps, linear)| {
+        let (mut at, mut steps) = (0, Vec::new());
+        for (gap, bps) in gaps {
+            steps.push((Span(at), if at == 0 { bps + 100_000 } else { bps }));
+            at += gap;
+        }
+        RateScheduleConfig { steps, repeat: Some(Span(at)), linear }
+    })
+}
+
 fn recipe() -> impl Strategy<Value = Recipe> {
     let bps = || prop_oneof![Just(8_000_000u64), Just(28_800), 1_000u64..1_000_000_000];
     let share = || 0.0..=1.0f64;
@@ -266,6 +284,11 @@ fn recipe() -> impl Strategy<Value = Recipe> {
             framing
         }),
         (bps(), limit(), framing()).prop_map(|(bps, limit, framing)| Recipe::RateLink { bps, limit, framing }),
+        (rate_schedule(), limit(), framing()).prop_map(|(schedule, limit, framing)| Recipe::ScheduledLink {
+            schedule,
+            limit,
+            framing
+        }),
         (bps(), 1u64..10_000, framing()).prop_map(|(bps, burst, framing)| {
             Recipe::Policer(PolicerConfig { rate: Rate::from_bps(bps), burst, exceed: Exceed::Drop, framing })
         }),

@@ -3,7 +3,9 @@
 use crate::common::{Arrival, Driver, arrivals, traffic, travel, travel_metered, travel_queue};
 use ackclock_core::element::QueueId;
 use ackclock_core::impairment::Delay;
-use ackclock_core::link::{Cells, Framing, FusedLink, LinkConfig, LinkLayer, RateLink, TraceLink};
+use ackclock_core::link::{
+    Cells, Framing, FusedLink, LinkConfig, LinkLayer, RateLink, RateSchedule, RateScheduleConfig, TraceLink,
+};
 use ackclock_core::meter::LinkMeter;
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::units::{PS_PER_S, Rate, Span, Time};
@@ -167,6 +169,20 @@ proptest! {
             prop_assert_eq!((meter.busy.0, meter.packet_time), (busy, waited));
             prop_assert!(meter.utilization(readings[i]) <= 1.0);
         }
+    }
+
+    /// A schedule that has one rate, and one whose steps all have it, are links of that rate.
+    #[test]
+    fn scheduled_link_of_one_rate_is_a_link_of_that_rate(
+        traffic in traffic(60), bps in prop::sample::select(vec![8_000_000u64, 1_000_000, 320_000]), limit in limits(), linear in any::<bool>(),
+        gaps in prop::collection::vec(1u64..50_000_000_000, 1..5),
+    ) {
+        let mut at = 0;
+        let steps = gaps.iter().map(|gap| { at += gap; (Span(at - gap), bps) }).collect();
+        let config = RateScheduleConfig { steps, repeat: Some(Span(at)), linear };
+        let link = RateLink::new(RateSchedule::new(&config), Framing::None, tail(limit));
+        let fixed = travel(rate_link(bps, limit, Framing::None), &traffic, Driver::Steps);
+        prop_assert_eq!(travel(link, &traffic, Driver::Restless { seed: 1 }).times(), fixed.times());
     }
 
     #[test]

@@ -106,6 +106,17 @@ fn drivers_agree_on_policers_and_shapers() {
 }
 
 #[test]
+fn drivers_agree_on_a_scheduled_rate() {
+    let steps = json!([[0, 8_000_000], [400 * MS, 0], [450 * MS, 3_000_000]]);
+    for linear in [false, true] {
+        let rate = json!({"kind": "schedule", "steps": steps, "repeat_ps": S, "linear": linear});
+        let fates =
+            assert_parity("schedule", &plan(hop(direction(&rate, &droptail(25)), direction(&rate, &droptail(25))), 300_000));
+        assert!(count(&fates, "queue_full") > 3);
+    }
+}
+
+#[test]
 fn drivers_agree_on_a_recorded_rate() {
     let times: Vec<u64> = (1..400).map(|n| n * n % 983 + n * 2).collect::<std::collections::BTreeSet<_>>().into_iter().collect();
     let rate = json!({"kind": "trace", "times_ms": times});

@@ -37,7 +37,7 @@ pub struct Direction {
     /// Where packets wait for the rate or the medium: see the queues below.
     #[key(example = Direction::queue_example(), absent = "unlimited")]
     pub queue: Option<Queue>,
-    /// How fast packets leave the queue: a fixed rate, or a recording.
+    /// How fast packets leave the queue: a fixed rate, a recording, or a schedule.
     #[key(example = "16 Mb/s", absent = "unlimited")]
     pub rate: Option<LineRate>,
     /// How many bytes a packet takes on the line: as it is, SLIP, compressed SLIP (RFC 1144), whole ATM

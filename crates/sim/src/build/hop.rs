@@ -5,7 +5,7 @@ use super::{Metering, queue};
 use crate::plan::{Direction, Hop, HopDirection, RatePlan};
 use ackclock_core::element::{Port, QueueId};
 use ackclock_core::impairment::{Delay, Duplicate, Handover, HandoverConfig, Jitter, Loss, Outage, Reorder};
-use ackclock_core::link::{FusedLink, LinkConfig, OPPORTUNITY_BYTES, Policer, RateLink, Shaper, TraceLink};
+use ackclock_core::link::{FusedLink, LinkConfig, OPPORTUNITY_BYTES, Policer, RateLink, RateSchedule, Shaper, TraceLink};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::ack::AckReconstructor;
 use ackclock_core::queue::{AnyQueue, Limit, QueueConfig};
@@ -103,12 +103,18 @@ impl<'a> HopBuilder<'a> {
     /// The link, with the delay where it can include it: for `stations` clients, or for one client.
     pub fn link(&self, stations: u32, client: Option<u32>, clients: Arc<[u32]>) -> Link {
         let framing = self.config.framing;
-        let rate = match self.config.rate {
+        let rate = match &self.config.rate {
             None => None,
-            Some(RatePlan::Fixed { bps }) if self.queue_is_plain() => Some(Rate::from_bps(bps)),
-            Some(RatePlan::Fixed { bps }) => {
+            &Some(RatePlan::Fixed { bps }) if self.queue_is_plain() => Some(Rate::from_bps(bps)),
+            &Some(RatePlan::Fixed { bps }) => {
                 return Link::Separate(
                     RateLink::new(Rate::from_bps(bps), framing, self.queue(client, Some(Rate::from_bps(bps)))).into(),
+                );
+            }
+            Some(RatePlan::Schedule(schedule)) => {
+                let mean = Rate::from_bps((schedule.mean_bps() as u64).max(1));
+                return Link::Separate(
+                    RateLink::new(RateSchedule::new(schedule), framing, self.queue(client, Some(mean))).into(),
                 );
             }
             Some(RatePlan::Trace { .. }) => {
@@ -157,10 +163,10 @@ impl<'a> HopBuilder<'a> {
 
     /// The link is a [`FusedLink`], which computes a packet's departure on its arrival.
     fn is_fused_link(&self) -> bool {
-        match self.config.rate {
+        match &self.config.rate {
             None => self.hop.medium.is_none(),
             Some(RatePlan::Fixed { .. }) => self.queue_is_plain(),
-            Some(RatePlan::Trace { .. }) => false,
+            Some(RatePlan::Schedule(_) | RatePlan::Trace { .. }) => false,
         }
     }
 

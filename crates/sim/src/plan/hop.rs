@@ -3,7 +3,7 @@
 use super::{MediumPlan, nullable};
 use ackclock_core::Span;
 use ackclock_core::impairment::{DuplicateConfig, HandoverConfig, JitterConfig, LossConfig, OutageConfig, ReorderConfig};
-use ackclock_core::link::{Framing, PolicerConfig, ShaperConfig};
+use ackclock_core::link::{Framing, PolicerConfig, RateScheduleConfig, ShaperConfig};
 use ackclock_core::medium::RoamingConfig;
 use ackclock_core::queue::ack::{AckFilterConfig, AckReconstructorConfig};
 use ackclock_core::queue::{DropFrom, QueueConfig};
@@ -103,6 +103,7 @@ pub enum RatePlan {
     Fixed {
         bps: u64,
     },
+    Schedule(RateScheduleConfig),
     /// Opportunities of 1500 bytes, repeated with the last time as the period.
     Trace {
         times_ms: Vec<u64>,

@@ -1,4 +1,4 @@
-"""Rates of hops: a fixed one in bits per second, or a recorded one
+"""Rates of hops: a fixed one in bits per second, a recorded or a scheduled one
 (crates/scenario/src/link/rate.rs).
 """
 
@@ -16,13 +16,28 @@ def recording(rate: CheckedTable) -> Recording:
     return read_recording(Path(rate.trace))
 
 
+def is_recorded(rate: int | CheckedTable | None) -> bool:
+    """Whether a rate is a recording."""
+    return not isinstance(rate, int | None) and rate.table_name == "TraceRate"
+
+
+def is_scheduled(rate: int | CheckedTable | None) -> bool:
+    """Whether a rate changes at given times."""
+    return not isinstance(rate, int | None) and rate.table_name == "RateSchedule"
+
+
+def mean_rate(rate: CheckedTable) -> float:
+    """The mean in bits per second of a rate that is not fixed."""
+    return recording(rate).mean_bps() if is_recorded(rate) else float(rate.mean_bps)
+
+
 def mean_bps(hop: Hop, direction: str) -> float | None:
-    """The rate of a direction, the minimum of line, shaper and policer: a recorded one by its mean,
+    """The rate of a direction, the minimum of line, shaper and policer: a changing one by its mean,
     that of a medium by its maximum; None without a rate.
     """
     side = getattr(hop, direction)
     bps: int | None = hop.slowest_bps.get(direction)
     if side and not isinstance(side.rate, int | None):
-        mean = recording(side.rate).mean_bps()
+        mean = mean_rate(side.rate)
         return mean if bps is None else min(mean, bps)
     return bps

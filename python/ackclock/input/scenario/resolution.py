@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import congestion_control
-from ackclock.input.link.rate import recording
+from ackclock.input.link.rate import is_recorded, recording
 from ackclock.input.link.trace import Recording, read_recording
 from ackclock.input.scenario.model import Scenario
 
@@ -48,4 +48,4 @@ def scenario_hash(scenario: Scenario) -> str:
 def recordings(scenario: Scenario) -> list[Recording]:
     """The recorded rates of a scenario, without duplicates, in order of first use."""
     sides = [side for hop in scenario.hop for side in (hop.down, hop.up) if side]
-    return list({recording(side.rate): None for side in sides if not isinstance(side.rate, int | None)})
+    return list({recording(side.rate): None for side in sides if is_recorded(side.rate)})

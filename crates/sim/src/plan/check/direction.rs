@@ -15,6 +15,7 @@ pub fn check(config: &HopDirection) -> Checked {
         {
             return Err("the queue's limit is 0: a recorded rate needs a queue".into());
         }
+        (Some(RatePlan::Schedule(schedule)), _) => schedule.check()?,
         (Some(RatePlan::Trace { times_ms, start }), _) => check_trace(times_ms, *start)?,
         _ => {}
     }
