@@ -11,20 +11,25 @@ use crate::values::{Bytes, Count, Duration, time_text};
 use ackclock_core::Span;
 use std::marker::PhantomData;
 
+/// A list of values: an array is no expression of a derive macro's attribute.
+macro_rules! list {
+    ($($value:expr),+) => { Value::Array(vec![$(Value::from($value)),+]) };
+}
+
 /// What `ackclock measure` measures, and for how long.
 #[derive(Clone, Debug, PartialEq, Keys)]
 pub struct MeasurementPlan {
     /// Tests to run. They run in the order of the table of tests, whatever the order here.
-    #[key(default = texts(&TESTS), example = texts(&["delay", "capacity", "tcp"]), unit = "names")]
+    #[key(default = texts(&TESTS), example = list!["delay", "capacity", "tcp"], unit = "names")]
     pub tests: List<Test>,
     /// IP packet lengths of the probes of `path`. The capacity of a hop is fitted over them.
-    #[key(default = numbers(&[64, 350, 650, 950, 1250, 1500]), example = numbers(&[64, 500, 1000, 1500]), unit = "B")]
+    #[key(default = list![64, 350, 650, 950, 1250, 1500], example = list![64, 500, 1000, 1500], unit = "B")]
     pub path_sizes: List<PacketLength>,
     /// Probes of each size and hop in `path`.
     #[key(default = 10, example = 20, unit = "probes")]
     pub path_rounds: Count,
     /// Directions to measure: `down` is from the far end.
-    #[key(default = texts(&DIRECTIONS), example = texts(&["down"]), unit = "names")]
+    #[key(default = texts(&DIRECTIONS), example = list!["down"], unit = "names")]
     pub directions: List<DirectionName>,
     /// Time of one run of a test. A run of `steps` takes half of it.
     #[key(default = "10 s", example = "30 s")]
@@ -39,11 +44,11 @@ pub struct MeasurementPlan {
     #[key(default = 1e6, example = 1e5, unit = "b/s", min = 1e3, max = 1e9, allowed = "bits per second from 1e3 to 1e9")]
     pub start_rate: f64,
     /// Rates of `steps` as shares of the measured capacity.
-    #[key(default = floats(&[0.25, 0.5, 0.75, 0.9]), example = floats(&[0.5, 0.9]), unit = "shares")]
+    #[key(default = list![0.25, 0.5, 0.75, 0.9], example = list![0.5, 0.9], unit = "shares")]
     pub shares: List<CapacityShare>,
     /// Absolute rates of `steps`, also above the capacity, in place of `shares`. The far end's limit
     /// holds.
-    #[key(default = Vec::new(), example = texts(&["500 kb/s", "2 Mb/s"]), unit = "b/s", absent = "from `shares`")]
+    #[key(default = Vec::new(), example = list!["500 kb/s", "2 Mb/s"], unit = "b/s", absent = "from `shares`")]
     pub steps: List<StepRate>,
     /// The directions alternate from run to run in `steps` and `tcp`; else one direction follows the
     /// other.
@@ -57,16 +62,16 @@ pub struct MeasurementPlan {
     #[key(default = Value::Table(Vec::new()), example = table!("ssi" => "3"), absent = "none")]
     pub labels: Labels,
     /// Congestion controls of `tcp`, by the names of both ends' kernels.
-    #[key(default = texts(&["cubic"]), example = texts(&["cubic", "bbr"]), unit = "names")]
+    #[key(default = list!["cubic"], example = list!["cubic", "bbr"], unit = "names")]
     pub congestion: List<KernelControl>,
     /// Socket buffers of `tcp` at both ends; `auto` leaves them to the kernels.
-    #[key(default = texts(&[AUTO]), example = texts(&[AUTO, "64 KiB"]), unit = "size")]
+    #[key(default = list![AUTO], example = list![AUTO, "64 KiB"], unit = "size")]
     pub buffers: List<SocketBuffer>,
     /// Concurrent connections of `flows` and `latency`.
     #[key(default = 4, example = 8, unit = "connections")]
     pub flows: Count,
     /// Sizes of the transfers of `transfers`.
-    #[key(default = texts(&["10 kB", "100 kB", "1 MB"]), example = texts(&["10 kB", "1 MB"]), unit = "size")]
+    #[key(default = list!["10 kB", "100 kB", "1 MB"], example = list!["10 kB", "1 MB"], unit = "size")]
     pub sizes: List<TransferSize>,
     /// Transfers of each size and direction in `transfers`.
     #[key(default = 5, example = 10, unit = "transfers")]
@@ -81,14 +86,6 @@ const AUTO: &str = "auto";
 
 fn texts(texts: &[&str]) -> Value {
     texts.iter().map(|&text| Value::from(text)).collect::<Vec<_>>().into()
-}
-
-fn numbers(numbers: &[i64]) -> Value {
-    numbers.iter().map(|&number| Value::Int(number)).collect::<Vec<_>>().into()
-}
-
-fn floats(numbers: &[f64]) -> Value {
-    numbers.iter().map(|&number| Value::Float(number)).collect::<Vec<_>>().into()
 }
 
 /// A kind of list: what it and its elements are.
@@ -453,8 +450,8 @@ mod tests {
 
     #[test]
     fn tests_run_in_their_order_and_once() {
-        let plan = plan([("tests", texts(&["tcp", "path", "tcp"]))]).expect("a plan");
-        assert_eq!(plan.tests.write(None), texts(&["path", "tcp"]));
+        let plan = plan([("tests", list!["tcp", "path", "tcp"])]).expect("a plan");
+        assert_eq!(plan.tests.write(None), list!["path", "tcp"]);
         assert_eq!((plan.duration.0, plan.offset), (Span::from_ms(10_000), None));
     }
 
@@ -462,14 +459,14 @@ mod tests {
     fn list_is_refused_when_it_or_one_of_its_elements_is_none() {
         let allowed = |key: &str, value: Value| plan([(key, value)]).expect_err("an error").allowed;
         assert_eq!(allowed("tests", Vec::new().into()), Test::allowed());
-        assert!(allowed("tests", texts(&["tpc"])).ends_with("(did you mean tcp?)"));
-        assert_eq!(allowed("path_sizes", numbers(&[47])), "an IP packet's length, 48 to 65535 bytes");
-        assert_eq!(allowed("path_sizes", numbers(&[64; 65])), PacketLength::allowed());
-        assert_eq!(allowed("shares", floats(&[10.5])), "a share of the capacity from 0.001 to 10");
-        assert_eq!(allowed("steps", texts(&["999 b/s"])), "1 kb/s to 10 Gb/s");
-        assert_eq!(allowed("congestion", texts(&["sixteen-letters-"])), KernelControl::allowed());
-        assert_eq!(allowed("buffers", texts(&["2047 B"])), "\"auto\", or 2 KiB to 1 GiB");
-        assert_eq!(allowed("sizes", texts(&["1 kB", "0 B"])), "sizes above zero");
+        assert!(allowed("tests", list!["tpc"]).ends_with("(did you mean tcp?)"));
+        assert_eq!(allowed("path_sizes", list![47]), "an IP packet's length, 48 to 65535 bytes");
+        assert_eq!(allowed("path_sizes", vec![Value::Int(64); 65].into()), PacketLength::allowed());
+        assert_eq!(allowed("shares", list![10.5]), "a share of the capacity from 0.001 to 10");
+        assert_eq!(allowed("steps", list!["999 b/s"]), "1 kb/s to 10 Gb/s");
+        assert_eq!(allowed("congestion", list!["sixteen-letters-"]), KernelControl::allowed());
+        assert_eq!(allowed("buffers", list!["2047 B"]), "\"auto\", or 2 KiB to 1 GiB");
+        assert_eq!(allowed("sizes", list!["1 kB", "0 B"]), "sizes above zero");
     }
 
     #[test]
