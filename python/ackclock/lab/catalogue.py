@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ from ackclock.input import catalogue
 from ackclock.input.document import read_document
 from ackclock.input.link.catalog import PACKAGED
 from ackclock.input.link.hop import DIRECTIONS
-from ackclock.input.link.trace import Recording
 from ackclock.input.scenario.draft import absolute_traces, draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.input.scenario.model import PHASE_START_PS, Scenario
+from ackclock.input.scenario.resolution import recordings
 from ackclock.input.units import show_time
 from ackclock.input.variant_groups import LINUX
 from ackclock.simulation.plan import build_plan
@@ -87,18 +87,9 @@ def link_entry(name: str, path: Path) -> dict[str, Any]:
         "title": scenario.title,
         "source": scenario.source,
         "hops": hops,
-        "recordings": dict(_recordings(scenario)),
+        "recordings": {str(one.path): one.times_ms for one in recordings(scenario)},
         "parts": {direction: _parts(path, direction) for direction in DIRECTIONS},
     }
-
-
-def _recordings(scenario: Scenario) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The recordings of rates: path, and times of opportunities in ms."""
-    for hop in build_plan(scenario, 1).document["hops"]:
-        for side in filter(None, (hop[direction] for direction in DIRECTIONS)):
-            if side["rate"] and side["rate"]["kind"] == "trace":
-                recording: Recording = side["rate"]["times_ms"]
-                yield str(recording.path), recording.times_ms
 
 
 def _scenario(path: Path, direction: str, tcp: dict[str, Any]) -> Scenario:
