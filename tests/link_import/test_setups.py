@@ -182,7 +182,7 @@ def test_variable_has_the_value_of_set_and_is_named_without_one(imported):
     without = imported(text)
     first = without["not_understood"][0]
     assert first["line"] == 1 and "${RATE}" in first["why"]
-    assert imported(text, variables={"RATE": "7mbit"})["link"]["hop"][0]["rate"] == {"down": "7 Mb/s"}
+    assert imported(text, variables={"RATE": "7mbit"})["link"]["hop"][0]["shaper"]["down"]["rate"] == "7 Mb/s"
 
 
 def test_path_has_a_hop_of_the_rest_when_its_rtt_is_given(imported):
