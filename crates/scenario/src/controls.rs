@@ -252,7 +252,7 @@ mod tests {
             ("delay", "time", 8e9),
         ];
         assert_eq!(rows, expected.map(|(path, unit, value)| (path.to_owned(), unit, value)));
-        assert_eq!(found[2].text, "How fast packets leave the queue: a fixed rate, or a recording.");
+        assert_eq!(found[2].text, "How fast packets leave the queue: a fixed rate, a recording, or a schedule.");
     }
 
     #[test]
