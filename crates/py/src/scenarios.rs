@@ -200,7 +200,7 @@ impl CheckedScenario {
         format!("Scenario({})", self.given.to_toml())
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>,))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py, (Bound<'py, PyAny>,)>> {
         let read = py.import("ackclock._native")?.getattr("read_scenario")?;
         Ok((read, (to_python(py, &self.given)?,)))
     }
@@ -305,6 +305,9 @@ pub struct RunPlan {
     document: PyOnceLock<Py<PyAny>>,
 }
 
+/// What `pickle` stores of an object: the function that makes it again, and its arguments.
+type Pickled<'py, Arguments> = (Bound<'py, PyAny>, Arguments);
+
 /// A recording that a plan has: digest and times.
 type RecordingState = (String, Vec<u64>);
 
@@ -355,7 +358,7 @@ impl RunPlan {
         self.plan == other.plan
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyAny>, Vec<RecordingState>))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py, (Bound<'py, PyAny>, Vec<RecordingState>)>> {
         let read = py.import("ackclock._native")?.getattr("plan_of")?;
         let state = |recording: &Arc<Recording>| (recording.digest.clone(), recording.times_ms.clone());
         Ok((read, (self.document(py)?, self.plan.recordings().iter().map(state).collect())))

@@ -166,15 +166,18 @@ fn expanded(mut hop: Value) -> Value {
 /// An option's name and its table; None leaves the key out.
 type ChoiceOption = (&'static str, Option<Value>);
 
+/// The path of a choice, and its options.
+type Choice = (Vec<String>, fn() -> Vec<ChoiceOption>);
+
 /// The choices of a hop in each of its directions: queue, its handling of ACKs, loss.
-fn choice_paths(hop: &Value) -> Vec<(Vec<String>, fn() -> Vec<ChoiceOption>)> {
+fn choice_paths(hop: &Value) -> Vec<Choice> {
     let only = if let Some(Value::Text(side)) = hop.get("only") { Some(side.as_str()) } else { None };
     let has_queue = hop.get("rate").is_some() || hop.get("medium").is_some();
-    let mut paths: Vec<(Vec<String>, fn() -> Vec<ChoiceOption>)> = Vec::new();
+    let mut paths: Vec<Choice> = Vec::new();
     for side in Side::BOTH.map(Side::name).into_iter().filter(|side| only.is_none_or(|only| only == *side)) {
         let path = |steps: [&str; 3]| -> Vec<String> {
             let is_side = |step: &&str| *step == side;
-            path_of(&steps.into_iter().filter(|step| !step.is_empty() && !(only.is_some() && is_side(step))).collect::<Vec<_>>())
+            path_of(&steps.into_iter().filter(|step| !(step.is_empty() || only.is_some() && is_side(step))).collect::<Vec<_>>())
         };
         if has_queue {
             paths.push((path(["queue", side, ""]), queues));
