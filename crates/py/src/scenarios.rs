@@ -311,6 +311,9 @@ type Pickled<'py, Arguments> = (Bound<'py, PyAny>, Arguments);
 /// A recording that a plan has: digest and times.
 type RecordingState = (String, Vec<u64>);
 
+/// Arguments of `plan_of`: the document and the recordings.
+type PlanState<'py> = (Bound<'py, PyAny>, Vec<RecordingState>);
+
 impl RunPlan {
     fn new(plan: Plan) -> RunPlan {
         RunPlan { plan, digest: PyOnceLock::new(), document: PyOnceLock::new() }
@@ -358,7 +361,7 @@ impl RunPlan {
         self.plan == other.plan
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py, (Bound<'py, PyAny>, Vec<RecordingState>)>> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py, PlanState<'py>>> {
         let read = py.import("ackclock._native")?.getattr("plan_of")?;
         let state = |recording: &Arc<Recording>| (recording.digest.clone(), recording.times_ms.clone());
         Ok((read, (self.document(py)?, self.plan.recordings().iter().map(state).collect())))

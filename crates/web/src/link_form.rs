@@ -167,13 +167,13 @@ fn expanded(mut hop: Value) -> Value {
 type ChoiceOption = (&'static str, Option<Value>);
 
 /// The path of a choice, and its options.
-type Choice = (Vec<String>, fn() -> Vec<ChoiceOption>);
+type ChoicePath = (Vec<String>, fn() -> Vec<ChoiceOption>);
 
 /// The choices of a hop in each of its directions: queue, its handling of ACKs, loss.
-fn choice_paths(hop: &Value) -> Vec<Choice> {
+fn choice_paths(hop: &Value) -> Vec<ChoicePath> {
     let only = if let Some(Value::Text(side)) = hop.get("only") { Some(side.as_str()) } else { None };
     let has_queue = hop.get("rate").is_some() || hop.get("medium").is_some();
-    let mut paths: Vec<Choice> = Vec::new();
+    let mut paths: Vec<ChoicePath> = Vec::new();
     for side in Side::BOTH.map(Side::name).into_iter().filter(|side| only.is_none_or(|only| only == *side)) {
         let path = |steps: [&str; 3]| -> Vec<String> {
             let is_side = |step: &&str| *step == side;
