@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock.errors import InvalidValue
+from ackclock.input import units
 from ackclock.input.units import (
     LARGEST,
     rate_bps,
@@ -125,3 +126,11 @@ def test_quantity_of_any_text_is_read_or_refused(text):
     for read in (rate_bps, size_bytes, time_ps):
         with suppress(InvalidValue):
             assert isinstance(read(text), int)
+
+
+def test_number_beyond_the_engines_integers_is_shown_in_the_base_unit_and_refused_when_read() -> None:
+    assert units.show_rate(10**21) == "1000000000000000000000 b/s"
+    assert units.show_time(-(10**21)) == "-1000000000000000000000 ps"
+    assert units.show_size(2**63 - 1) != units.show_size(2**63) == "9223372036854775808 B"
+    with pytest.raises(InvalidValue):
+        units.rate_bps(units.show_rate(10**21))

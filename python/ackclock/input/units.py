@@ -13,6 +13,7 @@ from ackclock import _native
 
 PS_PER_S = 10**12
 LARGEST = 2**63 - 1  # the engine's integers have 64 bits
+_BASES = {"time": "ps", "rate": "b/s", "size": "B"}
 
 
 def time_ps(text: object) -> int:
@@ -40,17 +41,22 @@ def size_bytes(text: object) -> int:
 @lru_cache(maxsize=4096)
 def show_time(ps: int) -> str:
     """Picoseconds as the shortest exact text that `time_ps` reads back."""
-    return _native.show_quantity("time", ps)
+    return _shown("time", ps)
 
 
 @lru_cache(maxsize=4096)
 def show_rate(bps: int) -> str:
     """Bits per second as the shortest exact text that `rate_bps` reads back."""
-    return _native.show_quantity("rate", bps)
+    return _shown("rate", bps)
 
 
 def show_size(size: int) -> str:
     """Bytes as the shortest text that `size_bytes` reads back: larger units only where they are
     whole.
     """
-    return _native.show_quantity("size", size)
+    return _shown("size", size)
+
+
+def _shown(kind: str, number: int) -> str:
+    """A number that the engine cannot hold is written in the base unit, and readers refuse it."""
+    return _native.show_quantity(kind, number) if abs(number) <= LARGEST else f"{number} {_BASES[kind]}"
