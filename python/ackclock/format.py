@@ -84,6 +84,29 @@ def milliseconds(value: float | None) -> str:
     return _native.milliseconds_text(value)
 
 
+COUNTS = ("drops", "timeouts", "rto_retransmits", "retransmits")
+"""Figures that are counts: a whole number has no decimals."""
+
+
+def figure(value: float | None, name: str) -> str:
+    """A figure with the unit that the end of its name states.
+
+    >>> figure(2e6, "goodput_bps"), figure(0.015, "loss_rate"), figure(3.0, "retransmits")
+    ('2.00 Mb/s', '1.50 %', '3')
+    """
+    if value is None:
+        return "-"
+    if name.endswith("_bps"):
+        return rate(value)
+    if "_ms" in name:
+        return milliseconds(value)
+    if name.endswith(("_rate", "_share", "utilization")):
+        return percent(value)
+    if name in COUNTS and value.is_integer():
+        return f"{value:.0f}"
+    return f"{three(value)} s" if name.endswith("_s") else three(value)
+
+
 def size(bytes_: float) -> str:
     """Measured bytes with a decimal prefix: 850 B, 17 KB, 1.1 MB."""
     return _native.size_text(bytes_)

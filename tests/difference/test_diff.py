@@ -9,8 +9,8 @@ import pytest
 
 import ackclock as library
 from ackclock.difference.figures import capture_figures
-from ackclock.difference.tables import quantity
 from ackclock.errors import InputError
+from ackclock.format import figure
 from ackclock.statistics import Moments
 from tests.support.documents import follows
 from tests.support.short_flows import Connection, exchange, write_connections
@@ -59,7 +59,7 @@ def test_diff_finds_nothing_between_other_seeds_of_one_scenario(tmp_path) -> Non
     [("drops", 29.0, "29"), ("timeouts", 0.0, "0"), ("drops", 29.4, "29.4"), ("jain", 1.0, "1.00")],
 )
 def test_count_has_no_decimals_when_it_is_a_whole_number(metric, value, shown) -> None:
-    assert quantity(value, metric) == shown
+    assert figure(value, metric) == shown
 
 
 def test_diff_is_undecidable_when_a_run_has_one_seed(tmp_path, ackclock) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from ackclock.format import milliseconds, percent, rate, three
+from ackclock.format import figure
 from ackclock.report.page import Cell, Chart, Column, Page, Section
 from ackclock.report.page import Table as PageTable
 from ackclock.terminal import text_table
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 WORDS = {True: "differs", False: "", None: "undecidable"}
 """`differs` in words."""
-COUNTS = ("drops", "timeouts", "rto_retransmits", "retransmits")
-"""Figures that are counts: a whole number has no decimals."""
 MAX_ROWS = 40
 """Maximum number of rows of a table on the terminal; `--all` prints the others."""
 
@@ -115,23 +113,8 @@ def _chart(document: RunDifference) -> Chart | None:
 
 def _numbers(row: FigureDifference) -> list[str]:
     metric = str(row["metric"])
-    lo, hi = (quantity(row[key], metric) for key in ("lo", "hi"))
-    sides = [quantity(row[key], metric) for key in ("a", "b", "difference")]
+    lo, hi = (figure(row[key], metric) for key in ("lo", "hi"))
+    sides = [figure(row[key], metric) for key in ("a", "b", "difference")]
     unit = lo.rpartition(" ")[2]
     same = lo.removesuffix(f" {unit}") if hi.endswith(f" {unit}") else lo
     return [*sides, "-" if row["lo"] is None else f"{same} .. {hi}"]
-
-
-def quantity(value: float | None, metric: str) -> str:
-    """A figure with its unit, by the metric's name."""
-    if value is None:
-        return "-"
-    if metric.endswith("_bps"):
-        return rate(value)
-    if "_ms" in metric:
-        return milliseconds(value)
-    if metric.endswith(("_rate", "_share", "utilization")):
-        return percent(value)
-    if metric in COUNTS and value.is_integer():
-        return f"{value:.0f}"
-    return f"{three(value)} s" if metric.endswith("_s") else three(value)

@@ -4,7 +4,7 @@ them, then the figures.
 
 from __future__ import annotations
 
-from ackclock.format import milliseconds, percent, rate, three
+from ackclock.format import figure, milliseconds, rate, three
 from ackclock.other_programs.model import ProgramTest
 from ackclock.plot.time_axis import stacked
 from ackclock.plot.time_series import Line, Panel
@@ -71,18 +71,7 @@ def _timeline(test: ProgramTest) -> Chart | None:
 def _figures(test: ProgramTest) -> Table:
     names = [name for name in HEADINGS if any(name in figures for figures in test.figures.values())]
     rows = [
-        [Cell(where), *(Cell(quantity(figures.get(name), name)) for name in names)]
+        [Cell(where), *(Cell(figure(figures.get(name), name)) for name in names)]
         for where, figures in test.figures.items()
     ]
     return Table([Column("Flow", room="medium"), *(Column(HEADINGS[name], numeric=True) for name in names)], rows)
-
-
-def quantity(value: float | None, name: str) -> str:
-    """A figure with its unit, by its name."""
-    if value is None:
-        return "-"
-    if name.endswith("_bps"):
-        return rate(value)
-    if "_ms" in name:
-        return milliseconds(value)
-    return percent(value) if name.endswith("_rate") else f"{value:.0f}" if value.is_integer() else three(value)
