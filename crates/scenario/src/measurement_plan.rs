@@ -278,10 +278,10 @@ impl ListRule for StepRate {
     }
 
     fn read(element: &Value) -> Read<Value> {
-        let shown = show_rate(Quantity::Rate.read(element)?);
-        match Quantity::Rate.read(element)? {
-            1_000..=10_000_000_000 => Ok(shown.into()),
-            _ => Err(Invalid::new(shown, "1 kb/s to 10 Gb/s")),
+        let rate = Quantity::Rate.read(element)?;
+        match rate {
+            1_000..=10_000_000_000 => Ok(show_rate(rate).into()),
+            _ => Err(Invalid::new(show_rate(rate), "1 kb/s to 10 Gb/s")),
         }
     }
 
