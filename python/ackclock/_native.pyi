@@ -120,6 +120,9 @@ class Scenario:
         position.
         """
 
+    def hops_of(self, flow: CheckedTable) -> tuple[CheckedTable, ...]:
+        """The hops on a flow's path, server first."""
+
     def tcp_of(self, flow: CheckedTable, end: str | None = None) -> Tcp:
         """All TCP keys of one end of a flow, resolved: "server", "client", or the sender of the
         data.

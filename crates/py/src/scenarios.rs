@@ -144,6 +144,13 @@ impl CheckedScenario {
         self.scenario.flow_names()
     }
 
+    /// The hops on a flow's path, server first.
+    fn hops_of<'py>(&self, py: Python<'py>, flow: &CheckedTable) -> PyResult<Bound<'py, PyTuple>> {
+        let hops = self.hop(py)?;
+        let crossed = self.scenario.hops_of(flow_of(flow)?).into_iter().map(|index| hops.get_item(index));
+        PyTuple::new(py, crossed.collect::<PyResult<Vec<_>>>()?)
+    }
+
     /// All TCP keys of one end of a flow, resolved: "server", "client", or the sender of the data.
     #[pyo3(signature = (flow, end = None))]
     fn tcp_of(&self, py: Python<'_>, flow: &CheckedTable, end: Option<&str>) -> PyResult<ResolvedTcp> {

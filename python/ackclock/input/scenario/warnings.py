@@ -13,6 +13,5 @@ def warnings(scenario: Scenario) -> list[str]:
 
 def frame_locks(scenario: Scenario) -> list[str]:
     """Sentences about media in frames, to whose grid the RTTs of TCP flows lock."""
-    paths = dict.fromkeys(flow.over and tuple(flow.over) for flow in scenario.flow if not flow.is_udp)
-    crossed = [[hop for hop in scenario.hop if over is None or hop.name in over] for over in paths]
-    return list(dict.fromkeys(text for path in crossed for text in locked(path)))
+    paths = dict.fromkeys(scenario.hops_of(flow) for flow in scenario.flow if not flow.is_udp)
+    return list(dict.fromkeys(text for path in paths for text in locked(path)))
