@@ -87,9 +87,9 @@ def page(seed: int) -> str:
     kinds = "\n".join(f"| `{kind}` | {words.meaning} |" for kind, words in WORDS.items())
     text = f"""# The limit of a flow
 
-`simulate` and `compare` report what limits each flow ([decision.rs](../../crates/sim/src/limits/decision.rs)):
+`simulate` and `compare` report what limits each flow ([decision.rs](../../crates/diagnose/src/limit/decision.rs)):
 `limits` are the shares of the flow's time, `limit` is the kind with the largest share, `why` the
-sentence. `analyze` names limits by the same kinds ([words](../../crates/sim/src/limits/kind.rs)).
+sentence. `analyze` names limits by the same kinds ([words](../../crates/diagnose/src/limit/kind.rs)).
 
 | kind | time in which |
 |---|---|
