@@ -148,10 +148,10 @@ mutants: $(VENV)/.locked ## mutants of classify, join, recovery, queue and cc (S
 soak: build ## 25 emulations at once for 40 minutes (SOAK=SECONDS), with their memory and descriptors each minute
 	$(BIN)/python -m studies.emulator.soak $(or $(SOAK),2400)
 
-# In parts: make kernel KERNEL="--only wide --minutes 4". Transfers by the present emulator are kept in runs/kernel.jsonl
-host-processing: ## from a packet's arrival to this kernel's ACK, on a quiet machine, as root, into docs/evidence/host-processing.md: half a minute
-	$(PYTHON) -m studies.hosts.processing_time docs/evidence/host-processing.md
+host-processing: build ## from a packet's arrival to this kernel's ACK, on an idle machine, as root, into docs/evidence/host-processing.md: two minutes
+	$(BIN)/python -m studies.hosts.processing_time docs/evidence/host-processing.md
 
+# In parts: make kernel KERNEL="--only wide --minutes 4". Transfers by the present emulator are kept in runs/kernel.jsonl
 kernel: build ## the running Linux's TCP over emulated links beside the simulator's, into docs/evidence/kernel-vs-simulator.md: ten minutes and more
 	$(BIN)/python -m studies.kernel.page --kept runs/kernel.jsonl $(KERNEL) docs/evidence/kernel-vs-simulator.md
 	$(BIN)/python -m studies.kernel.page --kernel-cc --kept runs/kernel.jsonl $(KERNEL) docs/evidence/kernel-vs-simulator.md

@@ -6,7 +6,7 @@ socket that speaks TCP by hand, paced, without loss. The time is that from the c
 second of two segments to the interface to the kernel's receive timestamp of their ACK
 (SO_TIMESTAMPNS).
 
-usage (root): python -m studies.hosts.processing_time [FILE] [--samples N] [--gap-ms G]
+usage (root): python -m studies.hosts.processing_time [FILE] [--samples N] [--runs N] [--gap-ms G]
 Without FILE the page is printed.
 """
 
@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import platform
+import shlex
 import socket
 import struct
 import subprocess
@@ -23,14 +24,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, log
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
+from ackclock.input.catalogue import host_file
 from studies.dialogues.generator.packets import checksum
 from studies.outcome_files import write_page
+from studies.virtual_kernel import uml
+from studies.virtual_kernel.build import Unavailable
 
 HOST, PEER, PORT, PEER_PORT = "10.9.0.1", "10.9.0.2", 5000, 40000
 MSS = 1460
@@ -108,13 +113,16 @@ class Wire:
 
     def connect(self) -> None:
         options = struct.pack("!BBHBBBB", 2, 4, MSS, 1, 3, 3, 0)
-        self.send(self.frame(SYN, options=options))
+        syn = self.frame(SYN, options=options)
         self.seq += 1
-        for _, flags, seq, _, _ in self.receive(2.0):
-            if flags & (SYN | ACK) == SYN | ACK:
-                self.acked = seq + 1
-                self.send(self.frame(ACK))
-                return
+        for _ in range(5):
+            # An interface that has just come up drops what it is given.
+            self.send(syn)
+            for _, flags, seq, _, _ in self.receive(1.0):
+                if flags & (SYN | ACK) == SYN | ACK:
+                    self.acked = seq + 1
+                    self.send(self.frame(ACK))
+                    return
         raise TimeoutError("the host's kernel answered no SYN")
 
     def ack_times(self, samples: int, gap: float) -> list[float]:
@@ -213,41 +221,96 @@ def log_normal(p50: float, p99: float, share: float) -> float:
     return p50 * exp(log(p99 / p50) * normal.inv_cdf(share) / normal.inv_cdf(0.99))
 
 
-def page(times: Sequence[float], load: Sequence[float], gap_ms: float) -> str:
+@dataclass(frozen=True)
+class Kernel:
+    """What was measured on one kernel: its name, and the times of each run in us."""
+
+    name: str
+    runs: list[list[float]]
+
+    @property
+    def answers(self) -> list[float]:
+        """All times but those that a timer sent."""
+        return [one for run in self.runs for one in run if one < TIMER_US]
+
+    def row(self) -> str:
+        figures = " | ".join(f"{quantile(self.answers, share):.1f}" for share in QUANTILES)
+        timers = sum(map(len, self.runs)) - len(self.answers)
+        return f"| {self.name} | {len(self.answers)} | {timers} | {figures} |"
+
+    def percent(self, low: float, high: float) -> float:
+        """Of the answers, those from `low` to below `high` us."""
+        return 100 * sum(low <= one < high for one in self.answers) / len(self.answers)
+
+
+def page(own: Kernel, virtual: Kernel | None, load: Sequence[float], gap_ms: float) -> str:
     """The page, in Markdown."""
-    answers = [one for one in times if one < TIMER_US]
-    p50, p99 = quantile(answers, 0.5), quantile(answers, 0.99)
+    jitter = host_file("linux-6")["tcp"]["processing_jitter"]
+    p50, p99 = (float(jitter[key].removesuffix(" us")) for key in ("p50", "p99"))
+    drawn = " | ".join(f"{log_normal(p50, p99, share):.1f}" for share in QUANTILES)
+    medians, tails = (sorted(quantile(run, share) for run in own.runs) for share in (0.5, 0.99))
+    kernels = [own, *([virtual] if virtual else [])]
     lines = [
         "# Processing times of a host",
         "",
-        "From the arrival of a packet at this kernel to its TCP's answer, the ACK of the second of two segments: the",
+        "From the arrival of a packet at a kernel to its TCP's answer, the ACK of the second of two segments: the",
         "source of `processing_jitter` in `linux-6` ([hosts](../models/hosts.md)).",
-        "Made by `python -m studies.hosts.processing_time` on a veth pair in network namespaces, without offloads, both",
-        "ends at real-time priority, so that the machine's other jobs do not count.",
+        "Made by `make host-processing` on an idle machine: a veth pair in network namespaces, without offloads, both",
+        f"ends at real-time priority, two segments every {gap_ms:g} ms. {time.strftime('%Y-%m-%d', time.gmtime())},",
+        f"{os.cpu_count()} CPUs, load average {load[0]:.1f} before and {load[1]:.1f} after. An answer after",
+        f"{TIMER_US:g} us or more is a timer's and not counted.",
         "",
-        f"Linux {platform.release()}, {os.cpu_count()} CPUs, {time.strftime('%Y-%m-%d', time.gmtime())}; load average",
-        f"{load[0]:.1f} before and {load[1]:.1f} after; two segments every {gap_ms:g} ms; {len(answers)} ACKs, and",
-        f"{len(times) - len(answers)} above {TIMER_US:g} us, which a timer sent, left out.",
+        "| us | ACKs | by a timer | " + " | ".join(f"p{100 * share:g}" for share in QUANTILES) + " |",
+        "|---|" + "--:|" * (len(QUANTILES) + 2),
+        *(kernel.row() for kernel in kernels),
+        f"| `linux-6` | | | {drawn} |",
         "",
-        "| us | " + " | ".join(f"p{100 * share:g}" for share in QUANTILES) + " |",
-        "|---|" + "--:|" * len(QUANTILES),
-        "| measured | " + " | ".join(f"{quantile(answers, share):.1f}" for share in QUANTILES) + " |",
-        "| log-normal by p50 and p99 | " + " | ".join(f"{log_normal(p50, p99, s):.1f}" for s in QUANTILES) + " |",
+        f"One run's median and 99th percentile on {own.name}: {medians[0]:.0f} to {medians[-1]:.0f} and",
+        f"{tails[0]:.0f} to {tails[-1]:.0f} us in {len(own.runs)} runs of {len(own.runs[0])} ACKs.",
+    ]
+    if virtual:
+        lines += [
+            "",
+            "User-mode Linux is a process of this machine, and each of its interrupts and system calls is a signal or a",
+            "switch of processes there: its times are above those of any host, and `linux-6` does not take them. In",
+            "virtual time ([virtual kernel](virtual-kernel.md)) it takes none at all.",
+        ]
+    lines += [
         "",
-        "| from us | to us | ACKs, percent | |",
-        "|--:|--:|--:|---|",
+        "| from us | to us | " + " | ".join(f"{kernel.name}, percent" for kernel in kernels) + " | |",
+        "|--:|--:|" + "--:|" * len(kernels) + "---|",
     ]
     for low, high in pairwise((0, *EDGES_US)):
-        share = 100 * sum(low <= one < high for one in answers) / len(answers)
-        lines.append(f"| {low} | {high} | {share:.1f} | {'#' * round(share)} |")
+        figures = " | ".join(f"{kernel.percent(low, high):.1f}" for kernel in kernels)
+        lines.append(f"| {low} | {high} | {figures} | {'#' * round(own.percent(low, high))} |")
     return "\n".join(lines) + "\n"
+
+
+def in_user_mode(samples: int, gap_ms: float) -> Kernel | None:
+    """One run in Debian's user-mode Linux. Without it: None, and a line on stderr."""
+    words = shlex.join(["-m", __spec__.name, "--times", "--samples", str(samples), "--gap-ms", str(gap_ms)])
+    places = shlex.quote(os.pathsep.join(sys.path))
+    script = (
+        f"cd {shlex.quote(str(Path.cwd()))} && uname -r && PYTHONPATH={places} {shlex.quote(sys.executable)} {words}"
+    )
+    try:
+        done = uml.run(script, limit_s=60 + samples * gap_ms / 100)
+    except Unavailable as error:
+        print(f"no user-mode Linux: {error}", file=sys.stderr)
+        return None
+    if done.status:
+        raise RuntimeError(done.output)
+    release, *_, times = done.output.splitlines()
+    return Kernel(f"user-mode Linux {release}", [json.loads(times)])
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path)
-    parser.add_argument("--samples", type=int, default=3000)
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--gap-ms", type=float, default=3.0)
+    parser.add_argument("--times", action="store_true", help="print the times of one run alone, as JSON")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--host", action="store_true", help=argparse.SUPPRESS)
     given: Any = parser.parse_args(argv)
@@ -258,9 +321,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         return as_host()
     if given.inside:
         return inside(given.samples, given.gap_ms)
+    if given.times:
+        return print(json.dumps(measured(given.samples, given.gap_ms)))
     before = os.getloadavg()[0]
-    times = measured(given.samples, given.gap_ms)
-    write_page(given.file, page(times, (before, os.getloadavg()[0]), given.gap_ms))
+    own = Kernel(f"Linux {platform.release()}", [measured(given.samples, given.gap_ms) for _ in range(given.runs)])
+    load = (before, os.getloadavg()[0])
+    write_page(given.file, page(own, in_user_mode(given.samples, given.gap_ms), load, given.gap_ms))
     return None
 
 

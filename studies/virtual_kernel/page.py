@@ -70,7 +70,7 @@ The link file is that of the row, the host `linux-6`, with what differs in this 
 | setting of the simulator | why |
 |---|---|
 | `rto_tick` {tick:g} ms, not 4 | the guest's HZ; Westwood+'s bandwidth depends on it |
-| `processing_jitter` off | CPU time is free in virtual time: over the 4 BDP queue reno's ACKs come at multiples of 1.2 ms, the serialisation, within 1 us (99th percentile); `linux-6` takes 25 us at the median |
+| `processing_jitter` off | CPU time is free in virtual time: over the 4 BDP queue reno's ACKs come at multiples of 1.2 ms, the serialisation, within 1 us (99th percentile); `linux-6` takes 14 us at the median |
 | `phase_jitter` off | the guest's starts and sending hosts have no random delays, either; with them two of bbr's flows, or bbr beside cubic, lose up to a fifth less and share otherwise |
 | clients with cubic | the guest's clients have the default control, so that the ACKs of a dctcp flow echo CE as RFC 3168 says (ECE until CWR), not as dctcp's receiver |
 

@@ -8,7 +8,7 @@ from ackclock.input.scenario import draft_of
 from ackclock.simulation.plan import build_plan
 
 BULK = {"workload": {"kind": "bulk"}}
-MEASURED = {"p50": "25 us", "p99": "80 us"}
+MEASURED = {"p50": "14 us", "p99": "60 us"}
 
 
 def link(mbps):
@@ -48,7 +48,7 @@ def planned(live=False, **tcp):
 
 
 def test_processing_times_are_those_of_the_host_unless_given():
-    assert planned()["processing_jitter"] == {"p50_ps": 25 * 10**6, "p99_ps": 80 * 10**6}
+    assert planned()["processing_jitter"] == {"p50_ps": 14 * 10**6, "p99_ps": 60 * 10**6}
     assert planned(processing_jitter={"p50": "1 ms", "p99": "2 ms"})["processing_jitter"]["p50_ps"] == 10**9
     assert "processing_jitter" not in planned(processing_jitter=False)
     assert "processing_jitter" not in planned(host="ns2")
