@@ -223,9 +223,9 @@ class Row:
     @property
     def named(self) -> str:
         """The limit that the label names, as in `RELAXATIONS`."""
-        if self.label.kind in ("cwnd", "recovery"):
-            return self.label.cause or ""
-        return self.label.kind
+        if self.label.document["kind"] in ("cwnd", "recovery"):
+            return self.label.document["cause"] or ""
+        return self.label.document["kind"]
 
     @property
     def right(self) -> bool:

@@ -37,7 +37,7 @@ FULL = Setting("plain", delay_ms=50.0, buffer_ms=400.0, variant="reno")
 )
 def test_capture_and_simulation_name_the_same_limit(setting: Setting, kind: str, tmp_path: Path) -> None:
     (row,) = evaluate([setting], tmp_path)
-    assert row.label.kind == kind
+    assert row.label.document["kind"] == kind
     assert captured(row, tmp_path).kind == kind
 
 

@@ -20,6 +20,7 @@ from ackclock.errors import InputError
 from ackclock.input.link.hop import READ_HOP, Hop
 from ackclock.limits import KINDS
 from ackclock.simulation.dataset import Dataset
+from ackclock.simulation.limits import FlowLimit, decide
 from ackclock.simulation.metrics import of_flows, of_run, over_seeds
 from ackclock.simulation.plan import Plan
 from ackclock.simulation.run_list import RunList
@@ -162,36 +163,36 @@ def test_metric_without_values_is_omitted() -> None:
     assert "retransmission_rate" not in over_seeds([of_run(summary([silent]))])
 
 
-def _facts(**changes: Any) -> LimitFacts:
+def _limit(**changes: Any) -> FlowLimit:
     """A flow that fills its bottleneck, with other shares of its time."""
     shares = {"bottleneck": 0.98, "cwnd": 0.02} if "shares" not in changes else changes.pop("shares")
     full = dict.fromkeys(KINDS, 0.0) | shares
-    return LimitFacts(full, "down", bottleneck="air", loss_hop="air", ack_hop="air", **changes)
+    return decide(LimitFacts(full, "down", bottleneck="air", loss_hop="air", ack_hop="air", **changes))
 
 
 @pytest.mark.parametrize(
-    ("facts", "text"),
+    ("limit", "text"),
     [
         (
-            _facts(shares={"receive_window": 0.97, "cwnd": 0.03}, window_bytes=65_536, rtt_ms=100.0),
+            _limit(shares={"receive_window": 0.97, "cwnd": 0.03}, window_bytes=65_536, rtt_ms=100.0),
             "the receive window (64 KiB) limits goodput 97 % of the time: one window per RTT of 100 ms is 5.24 Mb/s",
         ),
         (
-            _facts(shares={"send_buffer": 0.9, "cwnd": 0.1}, send_buffer_bytes=65_536, rtt_ms=100.0),
+            _limit(shares={"send_buffer": 0.9, "cwnd": 0.1}, send_buffer_bytes=65_536, rtt_ms=100.0),
             "the send buffer (64 KiB) limits goodput 90 % of the time",
         ),
         (
-            _facts(shares={"recovery": 0.7, "cwnd": 0.3}, cuts=9, timeouts=7, channel_drops=300, loss_drops=300),
+            _limit(shares={"recovery": 0.7, "cwnd": 0.3}, cuts=9, timeouts=7, channel_drops=300, loss_drops=300),
             "loss recovery takes 70 % of the time: it follows 300 losses on the channel of `air down`, with 7 "
             "retransmission timeouts",
         ),
-        (_facts(), "the bottleneck `air down` is full: it has no free capacity 98 % of the time"),
+        (_limit(), "the bottleneck `air down` is full: it has no free capacity 98 % of the time"),
     ],
 )
-def test_reason_of_a_loser_is_its_limit(facts: LimitFacts, text: str) -> None:
+def test_reason_of_a_loser_is_its_limit(limit: FlowLimit, text: str) -> None:
     best = {seed: of_run(summary()) for seed in (1, 2)}
     slow = {seed: of_run(summary([flow(goodput_bps=3e6)])) for seed in (1, 2)}
-    lines = ranking({CUBIC: best, SMALL: slow}, limits={CUBIC: _facts(), SMALL: facts})
+    lines = ranking({CUBIC: best, SMALL: slow}, limits={CUBIC: _limit(), SMALL: limit})
     assert [line.rank for line in lines] == [1, 2]
     assert text in lines[1].why
     assert "less goodput than the best" in lines[1].why
@@ -199,14 +200,14 @@ def test_reason_of_a_loser_is_its_limit(facts: LimitFacts, text: str) -> None:
 
 def test_reason_names_acks_that_the_reverse_path_dropped() -> None:
     lossy = summary([flow(goodput_bps=3e6)], hops=[hop(utilization=0.4), hop("up", "up", drops=870, delivered=130)])
-    waits = _facts(shares={"ack_path": 0.8, "cwnd": 0.2}, ack_wait_ms=300.0, ack_part=0.8)
+    waits = _limit(shares={"ack_path": 0.8, "cwnd": 0.2}, ack_wait_ms=300.0, ack_part=0.8)
     lines = ranking({CUBIC: {1: of_run(lossy)}}, limits={CUBIC: waits})
     assert "an ACK waits 300 ms on average behind other ACKs, 80 % of the RTT" in lines[0].why
     assert "the reverse path dropped 87 % of the ACKs" in lines[0].why
 
 
 def test_reason_of_the_winner_has_its_cost() -> None:
-    lines = ranking({CUBIC: {1: of_run(summary())}}, limits={CUBIC: _facts()})
+    lines = ranking({CUBIC: {1: of_run(summary())}}, limits={CUBIC: _limit()})
     assert lines[0].why == (
         "The bottleneck `air down` is full: it has no free capacity 98 % of the time; 40 ms of queueing delay on "
         "average on a path of 60 ms, without a timeout, with 1 % of the segments retransmitted."
@@ -218,7 +219,7 @@ def test_tie_of_distant_means_has_a_mark_and_its_interval() -> None:
     def runs(*goodputs: float) -> dict[int, dict[str, float]]:
         return {seed: of_run(summary([flow(goodput_bps=of)])) for seed, of in enumerate(goodputs)}
 
-    lines = ranking({CUBIC: runs(138e6, 139e6, 140e6), SMALL: runs(31e6, 136e6, 138e6)}, limits={SMALL: _facts()})
+    lines = ranking({CUBIC: runs(138e6, 139e6, 140e6), SMALL: runs(31e6, 136e6, 138e6)}, limits={SMALL: _limit()})
     assert [(line.rank, line.undecided, tie_mark(line.as_json())) for line in lines] == [
         (1, False, "="),
         (1, True, "?"),
@@ -231,7 +232,7 @@ def test_tie_of_distant_means_has_a_mark_and_its_interval() -> None:
         f"is {ratio.lo:.2g} to {ratio.hi:.2g} times the best mean; the bottleneck"
     )
     # The same means without the scatter are apart, and so are ranks.
-    apart = ranking({CUBIC: runs(138e6, 139e6, 140e6), SMALL: runs(101e6, 102e6, 102e6)}, limits={SMALL: _facts()})
+    apart = ranking({CUBIC: runs(138e6, 139e6, 140e6), SMALL: runs(101e6, 102e6, 102e6)}, limits={SMALL: _limit()})
     assert [(line.rank, line.undecided, tie_mark(line.as_json())) for line in apart] == [(1, False, ""), (2, False, "")]
     assert apart[1].why.startswith("27 % less goodput than the best: the bottleneck")
     near = ranking({CUBIC: runs(138e6, 139e6, 140e6), SMALL: runs(138e6, 138e6, 139e6)})

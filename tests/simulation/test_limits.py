@@ -91,8 +91,8 @@ def _facts(shares: dict[str, float], **changes: Any) -> LimitFacts:
 )
 def test_limit_has_kind_cause_and_sentence(facts: LimitFacts, kind: str, cause: str | None, text: str) -> None:
     found = decide(facts)
-    assert (found.kind, found.cause) == (kind, cause)
-    assert text in found.why
+    assert (found.document["kind"], found.document["cause"]) == (kind, cause)
+    assert text in found.clause
 
 
 @pytest.mark.parametrize(
@@ -115,15 +115,15 @@ def test_every_kind_of_limit_has_words() -> None:
 
 def test_window_after_losses_counts_with_the_recovery_from_them() -> None:
     shares = {"receive_window": 0.4, "cwnd": 0.35, "recovery": 0.25}
-    assert decide(_facts(shares)).kind == "receive_window"
-    assert decide(_facts(shares, cuts=5, overflow_drops=5)).kind == "cwnd"
+    assert decide(_facts(shares)).document["kind"] == "receive_window"
+    assert decide(_facts(shares, cuts=5, overflow_drops=5)).document["kind"] == "cwnd"
 
 
 def test_mean_limit_has_mean_shares_and_the_modal_hop() -> None:
     runs = [_facts({"bottleneck": share, "cwnd": 1.0 - share}) for share in (0.9, 0.7, 0.8)]
     found = LimitFacts.mean(runs)
     assert found.shares["bottleneck"] == pytest.approx(0.8)
-    assert decide(found).hop == "air"
+    assert decide(found).document["hop"] == "air"
 
 
 @pytest.mark.finding("A18")
@@ -141,7 +141,7 @@ def test_mean_window_counts_runs_by_the_time_that_it_limits_them() -> None:
 
 @pytest.mark.finding("A18")
 def test_rate_of_a_window_has_the_rtt_of_the_time_in_which_it_limits() -> None:
-    whys = [decide(_facts({"receive_window": 0.9}, window_bytes=1e6, window_rtt_ms=rtt)).why for rtt in (200.0, 0.0)]
+    whys = [decide(_facts({"receive_window": 0.9}, window_bytes=1e6, window_rtt_ms=rtt)).clause for rtt in (200.0, 0.0)]
     assert "one window per RTT of 200 ms is 40.0 Mb/s" in whys[0]
     assert "one window per RTT of 100 ms is 80.0 Mb/s" in whys[1]
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ackclock._native import LimitFacts
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.reasons import Standing, is_undecided, why
 from ackclock.errors import InputError
+from ackclock.simulation.limits import FlowLimit
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import Interval, Rank, Ratio, rank
 
@@ -28,7 +28,7 @@ RANK_BY: dict[str, bool] = {"goodput_bps": True, "rtt_p95_ms": False, "retransmi
 class Ranked:
     """One row of the ranking. ``tied_with`` are the labels of the configurations without a
     significant difference; ``same_as`` is the label of an earlier one with equal figures, or None;
-    ``limit`` are the figures of what limits its flows, None without data; ``settings`` give its
+    ``limit`` is what limits its flows, None without data; ``settings`` give its
     socket buffers. ``ratio`` is the ratio of the mean to the best mean of all, with the interval
     that decided the rank; None of the best mean and without values. ``undecided``: that interval
     includes 1 although the means differ by more than 5 %.
@@ -40,7 +40,7 @@ class Ranked:
     why: str
     tied_with: tuple[str, ...]
     same_as: str | None = None
-    limit: LimitFacts | None = None
+    limit: FlowLimit | None = None
     settings: tuple[Setting, ...] = ()
     ratio: Ratio | None = None
     undecided: bool = False
@@ -106,7 +106,7 @@ def ranking(
     runs: Mapping[Configuration, Mapping[int, Run]],
     rank_by: str = "goodput_bps",
     usual: str = "",
-    limits: Mapping[Configuration, LimitFacts] | None = None,
+    limits: Mapping[Configuration, FlowLimit] | None = None,
 ) -> list[Ranked]:
     """Rank configurations by a metric.
 
@@ -147,10 +147,10 @@ def ranking(
     lines = []
     for place in places:
         of = metrics[place.key]
-        facts = (limits or {}).get(place.key)
+        limit = (limits or {}).get(place.key)
         twin = first_of.setdefault(tuple(found.mean for found in of.values()), place.key)
         reason = (
-            why(of, facts, best=best, standing=standing(place), ratio=place.ratio, ranked_by=rank_by)
+            why(of, limit, best=best, standing=standing(place), ratio=place.ratio, ranked_by=rank_by)
             if twin == place.key
             # Two variants can be equal on a host: newreno with SACK, or any variant whose window
             # remains small.
@@ -165,7 +165,7 @@ def ranking(
                 why=reason,
                 tied_with=tuple(other.label for other in place.tied_with),
                 same_as=same_as,
-                limit=facts,
+                limit=limit,
                 ratio=place.ratio,
                 undecided=is_undecided(standing(place), place.ratio),
             )

@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
-from ackclock._native import LimitFacts
 from ackclock.format import count, share_text, significant
-from ackclock.simulation.limits import decide
+from ackclock.simulation.limits import FlowLimit
 from ackclock.statistics import NEAR_THE_BEST, SAME_WITHIN, Interval, Ratio
 
 Metrics = Mapping[str, Interval]
@@ -51,14 +50,14 @@ def mean(metrics: Metrics, name: str) -> float:
     return metrics[name].mean if name in metrics else 0.0
 
 
-def main_cause(metrics: Metrics, facts: LimitFacts | None) -> str:
+def main_cause(metrics: Metrics, limit: FlowLimit | None) -> str:
     """What limits the configuration, as a clause; ACKs that the reverse path dropped besides."""
-    if facts is None:
+    if limit is None:
         return "no flow sent data"
     lost, filtered = mean(metrics, "ack_drop_share"), mean(metrics, "ack_filter_share")
     by_filter = f" ({share_text(filtered)} by an ACK filter)" if filtered > 0.0 else ""
     acks = f"; the reverse path dropped {share_text(lost)} of the ACKs{by_filter}" if lost >= 0.05 else ""
-    return f"{decide(facts).why}{acks}"
+    return f"{limit.clause}{acks}"
 
 
 def cost(metrics: Metrics) -> str:
@@ -75,7 +74,7 @@ def cost(metrics: Metrics) -> str:
 
 def why(
     metrics: Metrics,
-    facts: LimitFacts | None,
+    limit: FlowLimit | None,
     *,
     best: Metrics,
     standing: Standing,
@@ -87,7 +86,7 @@ def why(
 
     `ratio` is that of the means of `ranked_by`, this one's over the best, None for the best mean.
     """
-    cause = main_cause(metrics, facts)
+    cause = main_cause(metrics, limit)
     ours, top = mean(metrics, "goodput_bps"), mean(best, "goodput_bps")
     if ours <= 0.0:
         return f"Delivered nothing: {cause}."

@@ -18,10 +18,8 @@ from ackclock.comparison.prices import Priced
 from ackclock.comparison.ranking import Ranked
 from ackclock.comparison.verdict import verdict
 from ackclock.input.scenario.resolution import recordings
-from ackclock.limits import sentence
 from ackclock.result import Result
 from ackclock.simulation.dataset import Dataset, DatasetRun
-from ackclock.simulation.limits import decide
 from ackclock.simulation.recordings import RecordingUse, recording_uses
 from ackclock.storage.remote_folder import shown
 
@@ -270,8 +268,8 @@ class Comparison(Result):
             "label": ranked.configuration.label,
             "n": len(self.results[ranked.configuration]),
             "limits": dict(ranked.limit.shares) if ranked.limit else None,
-            "limit": decide(ranked.limit).as_json() if ranked.limit else None,
-            "why": f"{sentence(decide(ranked.limit).why)}." if ranked.limit else None,
+            "limit": ranked.limit.document if ranked.limit else None,
+            "why": ranked.limit.why if ranked.limit else None,
             "metrics": {name: choice.as_json() for name, choice in ranked.metrics.items()},
         }
         loads = self._loads(ranked.configuration.label)

@@ -36,7 +36,7 @@ from ackclock.input.units import show_time
 from ackclock.simulation import run_files
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
-from ackclock.simulation.limits import connection_facts
+from ackclock.simulation.limits import FlowLimit, connection_facts, decide
 from ackclock.simulation.metrics import of_flows
 from ackclock.simulation.plan import Plan, build_plan
 from ackclock.simulation.run_list import RunList
@@ -217,8 +217,8 @@ def of_compared(summary: ExplainedRun) -> dict[str, float]:
     return of_flows(summary, OPPOSITE)
 
 
-def _limits(data: Dataset, plans: Mapping[Configuration, Plan]) -> dict[Configuration, LimitFacts]:
-    """What limits the compared flows of each configuration, means over the seeds.
+def _limits(data: Dataset, plans: Mapping[Configuration, Plan]) -> dict[Configuration, FlowLimit]:
+    """What limits the compared flows of each configuration, by the means over the seeds.
 
     A configuration without data is left out.
     """
@@ -230,7 +230,7 @@ def _limits(data: Dataset, plans: Mapping[Configuration, Plan]) -> dict[Configur
             connections = connection_facts(summary, plan.document)
             facts += [of for name, of in connections.items() if not name.startswith(OPPOSITE)]
         if facts:
-            limits[choice] = LimitFacts.mean(facts)
+            limits[choice] = decide(LimitFacts.mean(facts))
     return limits
 
 

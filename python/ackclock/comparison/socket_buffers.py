@@ -17,7 +17,6 @@ from ackclock.input.link.hop import Hop
 from ackclock.input.scenario.hosts import READ_KEYS, Tcp, resolve
 from ackclock.input.units import show_size, size_bytes
 from ackclock.limits import sentence
-from ackclock.simulation.limits import decide
 
 if TYPE_CHECKING:
     from ackclock.documents.compare import Setting
@@ -194,7 +193,7 @@ def with_settings(ranked: Sequence[Ranked], host: HostBuffers, rank_by: str) -> 
 
 
 def _buffers_limit(row: Ranked) -> bool:
-    return row.limit is not None and decide(row.limit).kind in ("send_buffer", "receive_window")
+    return row.limit is not None and row.limit.document["kind"] in ("send_buffer", "receive_window")
 
 
 def _better(row: Ranked, ranked: Sequence[Ranked], rank_by: str) -> Ranked | None:

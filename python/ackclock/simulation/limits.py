@@ -11,45 +11,33 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ackclock import _native
 from ackclock._native import LimitFacts
+from ackclock.limits import sentence
 from ackclock.simulation.throughput import with_models
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import FlowLimit as LimitDocument
     from ackclock.documents.engine import Summary
-    from ackclock.documents.parts import Direction
     from ackclock.documents.simulate import ExplainedRun
 
 
 @dataclass(frozen=True, slots=True)
 class FlowLimit:
-    """The limit of a flow.
+    """What limits a flow, or the flows of several runs on average, in the words of the documents.
 
     Attributes:
-        kind: one of `KINDS`.
-        hop, direction: where it lies; None for a limit at an endpoint.
-        cause: for cwnd and recovery "overflow", "channel", "mark" or "none"; for the receive window
-            "buffer", "scaling" or "autotuning"; for the application "reader", "proxy" or
-            "proxy_buffer"; for the path of the ACKs "data" or "acks"; else None.
-        because: the evidence, a clause.
-        why: the limit and its evidence, a sentence without its full stop.
+        shares: `limits`: share of the flow's time by kind (`ackclock.limits.KINDS`).
+        document: `limit`.
+        clause: the limit and its evidence, a sentence without its capital letter and full stop.
     """
 
-    kind: str
-    hop: str | None
-    direction: Direction | None
-    cause: str | None
-    because: str
-    why: str
+    shares: Mapping[str, float]
+    document: LimitDocument
+    clause: str
 
-    def as_json(self) -> LimitDocument:
-        """`limit` of the JSON documents."""
-        return {
-            "kind": self.kind,
-            "hop": self.hop,
-            "direction": self.direction,
-            "cause": self.cause,
-            "because": self.because,
-        }
+    @property
+    def why(self) -> str:
+        """`why`: the clause as a sentence."""
+        return f"{sentence(self.clause)}."
 
 
 def explained(summary: Summary, plan: Mapping[str, Any]) -> ExplainedRun:
@@ -81,4 +69,6 @@ def connection_facts(summary: Summary, plan: Mapping[str, Any]) -> dict[str, Lim
 
 def decide(facts: LimitFacts) -> FlowLimit:
     """The limit with the largest share of the time, with its evidence."""
-    return FlowLimit(**facts.decide())
+    document = facts.decide()
+    clause = document.pop("why")
+    return FlowLimit(facts.shares, cast("LimitDocument", document), clause)
