@@ -12,7 +12,7 @@ import ackclock
 from ackclock._native import LimitFacts
 from ackclock.comparison import compare
 from ackclock.input.scenario.draft import read_draft
-from ackclock.limits import KINDS, claim, largest
+from ackclock.limits import KINDS, WORDS
 from ackclock.simulation.limits import decide
 from ackclock.simulation.run import Simulation, simulate_scenario
 from studies.limits.page import sample
@@ -104,12 +104,12 @@ def test_acks_wait_limits_a_growing_window_when_goodput_would_rise_by_a_fifth(
     ack_part: float, after_loss: bool, kind: str
 ) -> None:
     shares = {"cwnd": 1.0 - ack_part, "ack_path": ack_part}
-    assert largest(shares, after_loss=after_loss) == kind
+    assert decide(_facts(shares, cuts=int(after_loss))).document["kind"] == kind
 
 
 def test_every_kind_of_limit_has_words() -> None:
-    for kind in KINDS:
-        assert "{" not in claim(kind, " (64 KiB)", 0.5)
+    for kind, words in WORDS.items():
+        assert "{" not in words.claim.format(of=" (64 KiB)", time="50 % of the time")
         assert f"`{kind}`" in (Path(__file__).parents[2] / "docs/evidence/limits.md").read_text("utf-8")
 
 

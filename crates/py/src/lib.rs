@@ -161,7 +161,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(granted_bps, module)?)?;
     module.add_class::<limits::LimitFacts>()?;
     module.add_function(wrap_pyfunction!(limits::limit_words, module)?)?;
-    module.add_function(wrap_pyfunction!(limits::largest_limit, module)?)?;
     module.add_function(wrap_pyfunction!(limits::explain_limits, module)?)?;
     module.add_function(wrap_pyfunction!(limits::limit_facts, module)?)?;
     add_diagnosis(module)?;

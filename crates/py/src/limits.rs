@@ -5,18 +5,11 @@ use ackclock_diagnose::limit::{self, KINDS, LimitKind, PlanFigures, RunFigures};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::collections::BTreeMap;
 
 /// The kinds of limit with their words, in order of precedence.
 #[pyfunction]
 pub fn limit_words(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     to_object(py, &KINDS.map(LimitKind::words))
-}
-
-/// The kind with the largest share of the time.
-#[pyfunction]
-pub fn largest_limit(shares: BTreeMap<String, f64>, after_loss: bool) -> &'static str {
-    limit::largest(&shares, after_loss).name()
 }
 
 /// `limits`, `limit` and `why` of each flow of a summary.

@@ -14,7 +14,7 @@ mod kind;
 pub use decision::FlowLimit;
 pub use facts::LimitFacts;
 pub use figures::{PlanFigures, RunFigures};
-pub use kind::{KINDS, LimitKind, LimitWords, largest};
+pub use kind::{KINDS, LimitKind, LimitWords};
 
 use crate::number_text::sentence;
 use ackclock_contract::Document;
