@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ackclock.errors import InputError
 from ackclock.input import catalogue, variant_groups
-from ackclock.input.link.catalog import packaged_links
+from ackclock.input.link.names import packaged_links
 from ackclock.input.objects import Flow, Link, Tcp, Time, plain, time_text
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.cli.progress import progress
-from ackclock.input.link.catalog import PACKAGED
+from ackclock.input.link.names import PACKAGED
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.model import Scenario
 from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs

@@ -30,7 +30,7 @@ from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
-from ackclock.input.link.catalog import PACKAGED
+from ackclock.input.link.names import PACKAGED
 from ackclock.overview import OverviewDocument, overview
 from studies.run_folders.fuzz import MAX_S, Failure, main, play
 

@@ -21,7 +21,7 @@ from typing import Any
 import ackclock
 from ackclock.emulation.kernel_cc import KERNEL_NAMES
 from ackclock.input.catalogue import linux_rules
-from ackclock.input.link.catalog import PACKAGED
+from ackclock.input.link.names import PACKAGED
 from studies.emulator.code_digest import emulator_digest
 from studies.kernel.conditions import CONDITIONS
 from studies.kernel.transfers import Figures, Transfer

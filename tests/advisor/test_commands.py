@@ -10,7 +10,7 @@ from ackclock.advisor.openwrt import SqmQueue
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 from ackclock.advisor.windows_commands import SetNetsh, WindowsSocketOption
-from ackclock.input.link.catalog import packaged_links
+from ackclock.input.link.names import packaged_links
 from tests.support.recipe_grammar import parse, sqm_queue
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ackclock import api, cli
-from ackclock.input.link.catalog import packaged_links
+from ackclock.input.link.names import packaged_links
 from ackclock.simulation.metrics import METRICS, of_flows
 from ackclock.storage import user_cache
 

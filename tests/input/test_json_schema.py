@@ -14,7 +14,7 @@ from ackclock import cli
 from ackclock.errors import InputError
 from ackclock.input.document import Document
 from ackclock.input.json_schema import KINDS, each_key, json_schema
-from ackclock.input.link.catalog import PACKAGED
+from ackclock.input.link.names import PACKAGED
 from ackclock.measurement.plan import plan_of
 from tests.support import ROOT
 

@@ -13,7 +13,7 @@ from ackclock.cli.app import app
 from ackclock.cli.complete import links
 from ackclock.cli.options import packaged_name
 from ackclock.errors import InputError
-from ackclock.input.link.catalog import SYNONYMS, other_name, other_names, packaged_links
+from ackclock.input.link.names import SYNONYMS, other_name, other_names, packaged_links
 from ackclock.input.scenario import draft_of
 
 FLOW = {"name": "any", "workload": {"kind": "live"}}

@@ -33,7 +33,7 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.input.json_schema import json_schema
-from ackclock.input.link.catalog import PACKAGED
+from ackclock.input.link.names import PACKAGED
 from ackclock.input.scenario import draft_of, read_draft
 from ackclock.input.scenario.draft import Draft
 from ackclock.simulation.plan import build_plan

@@ -100,7 +100,7 @@ def names(kind: str) -> str:
 @part
 def other_names() -> str:
     """Names by which people ask for packaged links."""
-    from ackclock.input.link.catalog import other_names as listed
+    from ackclock.input.link.names import other_names as listed
 
     rows = []
     for name, other in listed().items():

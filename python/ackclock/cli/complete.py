@@ -18,7 +18,7 @@ def links(incomplete: str) -> Items:
     >>> links("dsl-16"), links("starl")
     ([('dsl-16m', 'DSL, 16 Mb/s down, 1 Mb/s up')], [('starlink', 'leo')])
     """
-    from ackclock.input.link.catalog import other_names, packaged_links
+    from ackclock.input.link.names import other_names, packaged_links
 
     others = {name: other.link for name, other in other_names().items() if other.link}
     return _matching({**packaged_links(), **others}, incomplete)

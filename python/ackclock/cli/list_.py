@@ -36,7 +36,7 @@ def list_(
     """
     from ackclock import api
     from ackclock.cli.output import print_json, print_names
-    from ackclock.input.link.catalog import names_of
+    from ackclock.input.link.names import names_of
 
     names = getattr(api, f"list_{kind.name}")()
     others = {name: names_of(name) for name in names} if kind is Kind.links else {}

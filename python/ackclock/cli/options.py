@@ -24,7 +24,7 @@ def packaged_name(value: Any) -> Any:
     value as it is.
     """
     from ackclock.cli.progress import status_line
-    from ackclock.input.link.catalog import other_name
+    from ackclock.input.link.names import other_name
 
     if isinstance(value, list | tuple):
         return [packaged_name(one) for one in value]

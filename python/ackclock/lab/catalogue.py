@@ -14,8 +14,8 @@ from typing import Any
 
 from ackclock.input import catalogue
 from ackclock.input.document import read_document
-from ackclock.input.link.catalog import PACKAGED
 from ackclock.input.link.hop import DIRECTIONS
+from ackclock.input.link.names import PACKAGED
 from ackclock.input.scenario.draft import absolute_traces, draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.input.scenario.model import PHASE_START_PS, Scenario

@@ -12,7 +12,7 @@ from typing import Any
 from ackclock import _native
 from ackclock.errors import InputError, InvalidValue, Key, choices, format_value, nearest, nearest_file
 from ackclock.input.document import Document, format_loc, read_document
-from ackclock.input.link.catalog import PACKAGED, other_name, other_names, packaged_links
+from ackclock.input.link.names import PACKAGED, other_name, other_names, packaged_links
 from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.model import Scenario
 

@@ -1,4 +1,7 @@
-"""The packaged links, by name, and the names by which people ask for them."""
+"""Names of links: the packaged ones, and others by which people ask for them.
+
+`find_link` of a scenario (draft.py) gives the file of a name.
+"""
 
 from __future__ import annotations
 
