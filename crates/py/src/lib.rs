@@ -1,5 +1,6 @@
-//! The Python module `ackclock._native`: converts arguments, calls the crates, converts results.
-//! Defaults, units and documents belong to Python.
+//! The Python module `ackclock._native`: converts arguments, calls the crates, converts results. It
+//! decides nothing: keys and their defaults are those of `ackclock_scenario`, findings and limits
+//! those of `ackclock_diagnose`.
 
 mod batch;
 mod capture_columns;
