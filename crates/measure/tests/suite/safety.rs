@@ -1,5 +1,5 @@
-//! Limits of an exposed far end (docs/inside/adr/0006) over real sockets, one by one. Each test
-//! prints its figures for docs/reference/measure.md
+//! Limits of an exposed far end (docs/inside/adr/0006-measurement-protocol.md) over real sockets,
+//! one by one. Each test prints its figures for docs/reference/measure.md
 //! (`cargo test -p ackclock-measure safety -- --nocapture`).
 #![allow(clippy::disallowed_methods, reason = "the tests use real sockets and clocks")]
 
