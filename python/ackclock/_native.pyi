@@ -420,8 +420,8 @@ class LimitFacts:
     """The figures of one flow's limit, or their means over several flows or runs
     (crates/diagnose/src/limit/facts.rs).
 
-    `shares` are the shares of the flow's time by kind (`ackclock.limits.KINDS`), `direction` is
-    that of the data. Figures that are not named are 0, and `window_cap` is "buffer".
+    `shares` are the shares of the flow's time by kind (`ackclock.limit_words.KINDS`), `direction`
+    is that of the data. Figures that are not named are 0, and `window_cap` is "buffer".
     """
 
     def __new__(cls, shares: Mapping[str, float], direction: str, **figures: float | str | bool) -> Self: ...

@@ -155,3 +155,8 @@ def date_of(unix_s: float) -> str:
     '2001-09-09'
     """
     return datetime.fromtimestamp(unix_s, UTC).date().isoformat()
+
+
+def sentence(clause: str) -> str:
+    """A clause with a capital letter."""
+    return clause[:1].upper() + clause[1:]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 
-from ackclock.limits import WORDS
+from ackclock.limit_words import WORDS
 from studies.limits.rows import (
     CELLS,
     HOPS,

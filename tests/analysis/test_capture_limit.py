@@ -11,7 +11,7 @@ import pytest
 from ackclock import analyze
 from ackclock.analysis.capture_document import LiveDocument
 from ackclock.input.scenario import draft_of
-from ackclock.limits import KINDS
+from ackclock.limit_words import KINDS
 from ackclock.simulation.engine import run
 from ackclock.simulation.plan import Capture, build_plan
 from studies.limits.rows import FLOW, CaptureLimit, Row, Setting, captured, evaluate

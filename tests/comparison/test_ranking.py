@@ -18,7 +18,7 @@ from ackclock.comparison.terminal_tables import ranking_table
 from ackclock.comparison.verdict import recommendation, tie_mark, ties
 from ackclock.errors import InputError
 from ackclock.input.link.hop import READ_HOP, Hop
-from ackclock.limits import KINDS
+from ackclock.limit_words import KINDS
 from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.limits import FlowLimit, decide
 from ackclock.simulation.metrics import of_flows, of_run, over_seeds

@@ -12,7 +12,7 @@ import ackclock
 from ackclock._native import LimitFacts
 from ackclock.comparison import compare
 from ackclock.input.scenario.draft import read_draft
-from ackclock.limits import KINDS, WORDS
+from ackclock.limit_words import KINDS, WORDS
 from ackclock.simulation.limits import decide
 from ackclock.simulation.run import Simulation, simulate_scenario
 from studies.limits.page import sample

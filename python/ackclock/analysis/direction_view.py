@@ -65,7 +65,7 @@ class DirectionView:
         return max(figures["spurious_retransmits"] for figures in ends)
 
     def limit_shares(self) -> dict[str, float]:
-        """The share of the direction's time by kind of limit (`ackclock.limits.KINDS` without
+        """The share of the direction's time by kind of limit (`ackclock.limit_words.KINDS` without
         pacing, whose time counts for `cwnd`), 0 where it is unknown.
         """
         data_ms, acks_ms = (one and one.get("one_way_delay_ms") for one in (self.crossing, self.back))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ackclock import _native
 from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionViews
 from ackclock.format import milliseconds, percent, rate, size
-from ackclock.limits import VISIBLE, WORDS
+from ackclock.limit_words import VISIBLE, WORDS
 from ackclock.report.page import Cell, Column, Facts, Table
 from ackclock.statistics.summary_stats import stats_of
 

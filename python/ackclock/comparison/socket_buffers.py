@@ -12,11 +12,10 @@ from ackclock.comparison.ack_path import slowest_bps
 from ackclock.comparison.configuration import AUTO, PATH, UP_TO, buffers_in_words, maximum
 from ackclock.comparison.ranking import Ranked
 from ackclock.errors import InputError, InvalidValue, format_value
-from ackclock.format import rate, share_text
+from ackclock.format import rate, sentence, share_text
 from ackclock.input.link.hop import Hop
 from ackclock.input.scenario.hosts import READ_KEYS, Tcp, resolve
 from ackclock.input.units import show_size, size_bytes
-from ackclock.limits import sentence
 
 if TYPE_CHECKING:
     from ackclock.documents.compare import Setting

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ackclock import _native
 from ackclock._native import LimitFacts
-from ackclock.limits import sentence
+from ackclock.format import sentence
 from ackclock.simulation.throughput import with_models
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class FlowLimit:
     """What limits a flow, or the flows of several runs on average, in the words of the documents.
 
     Attributes:
-        shares: `limits`: share of the flow's time by kind (`ackclock.limits.KINDS`).
+        shares: `limits`: share of the flow's time by kind (`ackclock.limit_words.KINDS`).
         document: `limit`.
         clause: the limit and its evidence, a sentence without its capital letter and full stop.
     """

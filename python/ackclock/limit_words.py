@@ -38,8 +38,3 @@ KINDS = tuple(WORDS)
 """The kinds of limit, in order of precedence among equal shares."""
 VISIBLE = tuple(kind for kind in KINDS if kind != "pacing")
 """The kinds that a capture shows: time of pacing counts for `cwnd`."""
-
-
-def sentence(clause: str) -> str:
-    """A clause with a capital letter."""
-    return clause[:1].upper() + clause[1:]
