@@ -2,7 +2,7 @@
 //! by echoed timestamps (TSecr).
 
 use super::loss_response::{EVENTS, LossyTransfer, ModelRates};
-use super::rule::{Claim, Remedy};
+use super::rule::{Claim, MIN_SHARE, Remedy};
 use super::sending_end::SendingEnd;
 use super::transfer::{NEARLY, Transfer, above_zero};
 use crate::number_text::{many, milliseconds, rate, size, whole_percent};
@@ -11,8 +11,6 @@ use ackclock_trace::report::VantagePoint;
 /// The advice where the sender limits itself.
 const SENDER_LIMITS: &str = "Examine the sending host: its send buffer (SO_SNDBUF, wmem), its program, or its pacing.";
 const TWO_CAPTURES: &str = "Capture at the sender, too: two captures measure delay and loss of each direction.";
-/// Shares of time below this are noise.
-pub const MIN_SHARE: f64 = 0.05;
 /// Part of the time limited by the receive window from which a window of zero is the reader's: data
 /// that fills a small window closes it for a moment, until the reader has taken it.
 pub const CLOSED: f64 = 0.25;

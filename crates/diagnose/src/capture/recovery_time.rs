@@ -1,7 +1,6 @@
 //! Time in loss recovery, and its remedies.
 
-use super::receiver_vantage::MIN_SHARE;
-use super::rule::Claim;
+use super::rule::{Claim, MIN_SHARE};
 use super::transfer::{Transfer, above_zero};
 use crate::limit::LimitKind;
 use crate::number_text::{many, milliseconds, sentence};

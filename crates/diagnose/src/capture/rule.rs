@@ -6,6 +6,9 @@ use super::transfer::Transfer;
 use ackclock_trace::report::{Finding, FlowCorrelation};
 use std::borrow::Cow;
 
+/// The minimum share of a direction's time of a limit: what is below is noise.
+pub const MIN_SHARE: f64 = 0.05;
+
 /// A finding and all that is said of it. Codes are unique.
 #[derive(Debug)]
 pub struct Rule {

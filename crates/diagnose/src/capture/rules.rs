@@ -2,8 +2,7 @@
 //! other run together, so those of both directions or ends precede the next kind.
 
 use super::loss_response::{EVENTS, WITHIN};
-use super::receiver_vantage::MIN_SHARE;
-use super::rule::{Check, Group, Owner, Rule};
+use super::rule::{Check, Group, MIN_SHARE, Owner, Rule};
 use super::{
     acks, concurrency, failures, handshake, inferred_path, loss_models, losses, receiver_vantage, recovery_time, resets,
     sender_limits,

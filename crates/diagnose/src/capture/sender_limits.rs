@@ -2,8 +2,8 @@
 
 use super::acks;
 use super::loss_response::EVENTS;
-use super::receiver_vantage::{self, MIN_SHARE};
-use super::rule::{Claim, Remedy};
+use super::receiver_vantage;
+use super::rule::{Claim, MIN_SHARE, Remedy};
 use super::transfer::{NEARLY, Transfer, above_zero};
 use crate::limit::LimitKind;
 use crate::number_text::{many, milliseconds, rate, sentence, size, span, waiting, whole_percent};
