@@ -49,7 +49,13 @@ def test_invalid_medium_is_refused(keys, expected):
 
 
 @pytest.mark.parametrize(
-    "link, low, high", [("docsis-3.1", 440e6, 500e6), ("lte-uplink", 24e6, 31e6), ("nr-uplink", 170e6, 206e6)]
+    "link, low, high",
+    [
+        ("docsis-3.1", 440e6, 500e6),
+        ("lte-uplink", 24e6, 31e6),
+        ("nr-uplink", 170e6, 206e6),
+        ("gpon", 290e6, 300e6),
+    ],
 )
 def test_saturating_datagrams_have_the_nominal_rate(link, low, high):
     flow = {"workload": {"kind": "cbr", "rate": f"{round(high / 1e6) * 2} Mb/s", "packet": "1500 B"}}
@@ -60,9 +66,9 @@ def test_saturating_datagrams_have_the_nominal_rate(link, low, high):
     assert got == pytest.approx(medium.nominal_bps["down"], rel=0.02)
 
 
-def test_k_counts_atm_cells():
-    """1500 B and 52 B with 40 B more take 33 and 2 cells of 53 B; Ethernet frames of a cable
-    upstream take 28 B more each.
+def test_k_counts_cells_and_frames():
+    """1500 B and 52 B with 40 B more take 33 and 2 cells of 53 B; a subscription's rate on cable
+    counts 18 B more each.
     """
     line = {
         "name": "line",
@@ -73,7 +79,7 @@ def test_k_counts_atm_cells():
     assert dsl.k == pytest.approx(16 / 1 * (2 * 53) / (33 * 53))
     cable = build_plan(draft_of({"link": "docsis-3.1", "duration": "1 s", "flow": [BULK]}).check(), 1)
     cable_k: Any = asymmetry(cable)
-    assert cable_k.k == pytest.approx(25 * (52 + 28) / (1500 + 28), rel=0.01)
+    assert cable_k.k == pytest.approx(25 * (52 + 18) / (1500 + 18), rel=0.001)
 
 
 def test_handover_changes_rtt_in_both_directions_and_loses_a_share():

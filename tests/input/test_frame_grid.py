@@ -62,7 +62,14 @@ def test_spread_of_pareto_jitter_is_that_of_its_middle_when_its_variance_is_infi
 
 @pytest.mark.parametrize(
     ("link", "milliseconds"),
-    [("nr-uplink", 2.5), ("lte-uplink", 1.0), ("docsis-3.1", 2.0), ("wimax-nist", 5.0), ("wibro-wave2", 5.0)]
+    [
+        ("nr-uplink", 2.5),
+        ("lte-uplink", 1.0),
+        ("docsis-3.1", 2.0),
+        ("gpon", 0.125),
+        ("wimax-nist", 5.0),
+        ("wibro-wave2", 5.0),
+    ]
     + [(link, 0.0) for link in ("lte-fixed-10m", "cable-100m", "wifi-80211b", "ricochet-1hop", "cable-dialup", "leo")],
 )
 def test_frame_of_a_packaged_link_is_that_of_its_medium(link: str, milliseconds: float) -> None:
@@ -71,7 +78,7 @@ def test_frame_of_a_packaged_link_is_that_of_its_medium(link: str, milliseconds:
 
 
 @pytest.mark.finding("P2", "K5")
-@pytest.mark.parametrize("link", ["nr-uplink", "lte-uplink", "docsis-3.1"])
+@pytest.mark.parametrize("link", ["nr-uplink", "lte-uplink", "docsis-3.1", "gpon"])
 def test_wired_part_of_a_packaged_link_has_jitter_when_its_medium_sends_in_frames(link: str) -> None:
     hops = draft_of({"link": link, "duration": "1 s", "flow": [BULK]}).check().hop
     grid = FrameGrid.of(hops)

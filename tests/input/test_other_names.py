@@ -7,13 +7,12 @@ import json
 import pytest
 import typer
 
-from ackclock import simulate
 from ackclock.cli import run
 from ackclock.cli.app import app
 from ackclock.cli.complete import links
 from ackclock.cli.options import packaged_name
 from ackclock.errors import InputError
-from ackclock.input.link.names import SYNONYMS, other_name, other_names, packaged_links
+from ackclock.input.link.names import other_name, other_names, packaged_links
 from ackclock.input.scenario import draft_of
 
 FLOW = {"name": "any", "workload": {"kind": "live"}}
@@ -23,9 +22,7 @@ def test_other_names_lead_to_packaged_links_and_are_none():
     packaged = packaged_links()
     for name, other in other_names().items():
         assert name not in packaged and name == name.lower()
-        assert {*([other.link] if other.link else []), *other.others} <= set(packaged)
-        assert (other.link is None) == bool(other.what and other.sources)
-    assert set(SYNONYMS.values()) <= set(other_names())
+        assert {other.link, *other.others} <= set(packaged)
 
 
 @pytest.mark.parametrize(
@@ -44,18 +41,19 @@ def test_other_names_lead_to_packaged_links_and_are_none():
         ("satellite", "geo-100m"),
         ("geo", "geo-100m"),
         ("modem", "cable-modem-5m"),
+        ("vdsl", "vdsl2-50m"),
+        ("VDSL2", "vdsl2-50m"),
+        ("fttc", "vdsl2-50m"),
+        ("fibre", "gpon"),
+        ("fiber", "gpon"),
+        ("FTTH", "gpon"),
+        ("pon", "gpon"),
     ],
 )
 def test_scenario_has_the_link_of_another_name_and_its_title_names_it(name, link):
     scenario = draft_of({"link": name, "duration": "1 s", "flow": [FLOW]}).check()
     assert scenario.title == f"{packaged_links()[link]} ({name}: the packaged link {link})"
     assert draft_of({"link": link, "duration": "1 s", "flow": [FLOW]}).check().title == packaged_links()[link]
-
-
-@pytest.mark.parametrize("name", ["vdsl", "VDSL2", "fibre", "fiber", "ftth", "gpon", "pon"])
-def test_kind_without_a_packaged_link_is_an_error_that_names_the_nearest(name):
-    with pytest.raises(InputError, match=r"no packaged link of .* yet; allowed: .*\(near: "):
-        simulate(name, [{"workload": {"kind": "bulk"}}], duration="1 s")
 
 
 def test_file_or_folder_of_a_name_comes_before_another_name(tmp_path, monkeypatch, capsys):
@@ -98,7 +96,7 @@ def test_list_and_completion_have_other_names(capsys):
     assert "starlink" in rows["leo"] and rows["geo-satellite"] == []
     assert run(["list", "links"]) == 0
     assert "(also: starlink, leo-satellite)" in capsys.readouterr().out
-    assert ("starlink", "leo") in links("star") and not links("vdsl")
+    assert ("starlink", "leo") in links("star") and not links("isdn")
 
 
 def test_misspelt_other_name_is_suggested():

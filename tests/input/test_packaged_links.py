@@ -69,5 +69,29 @@ def test_wibro_wave2_has_the_capacity_of_its_slots():
     assert medium.nominal_bps["up"] == 4 * 35 * 18 * 8 * 200
 
 
+@pytest.mark.parametrize(
+    ("link", "direction", "rate", "size", "counted"),
+    [
+        ("vdsl2-50m", "down", 50e6, 1492, 1546),  # 30 B more, and a byte with each 64: 1522 + 24
+        ("vdsl2-50m", "up", 10e6, 1492, 1546),
+        ("vdsl2-50m", "up", 10e6, 52, 84),  # 82 + 2
+        ("gpon", "down", 300e6, 1500, 1527),  # GEM 5 B, Ethernet 18 B, VLAN 4 B
+        ("gpon", "up", 50e6, 1500, 1527),
+        ("gpon", "up", 50e6, 52, 79),
+        ("docsis-3.1", "down", 500e6, 1500, 1518),  # an Ethernet frame
+        ("docsis-3.1", "up", 20e6, 1500, 1518),
+        ("docsis-3.1", "up", 20e6, 52, 70),
+        ("cable-100m", "down", 100e6, 1500, 1518),
+        ("cable-100m", "up", 10e6, 40, 64),
+    ],
+)
+def test_packaged_link_carries_the_bytes_of_its_framing_when_datagrams_fill_it(link, direction, rate, size, counted):
+    workload = {"kind": "cbr", "rate": f"{2 * rate / 1e6} Mb/s", "packet": f"{size} B"}
+    flow = {"direction": direction, "workload": workload}
+    run = ackclock.simulate(link, [flow], duration="2 s", seed=1, measure={"window": ["1 s", "2 s"]})
+    # A report of 2 B in each frame of 125 us, or none: 0.3 % of 50 Mb/s.
+    assert run.summaries[0]["flows"][0]["throughput_bps"] == pytest.approx(rate * size / counted, rel=0.004)
+
+
 def test_list_links_has_the_packaged_links():
     assert list(ackclock.list_links()) == [path.stem for path in LINKS]

@@ -112,9 +112,10 @@ QDISCS: Mapping[str, Mapping[str, re.Pattern[str] | None]] = {
         "rtt": _TIME,
         "overhead": _INTEGER,
         "memlimit": _INTEGER,
+        "mpu": _INTEGER,
         **dict.fromkeys(
             (
-                "atm",
+                *("atm", "ptm", "noatm"),
                 *("unlimited", "besteffort", "flows", "triple-isolate"),
                 *("ack-filter", "ack-filter-aggressive", "no-ack-filter", "ingress"),
             ),

@@ -105,7 +105,7 @@ def other_names() -> str:
     rows = []
     for name, other in listed().items():
         further = ", ".join(f"`{one}`" for one in other.others)
-        rows.append([f"`{name}`", f"`{other.link}`" if other.link else f"none yet: {other.what}", further])
+        rows.append([f"`{name}`", f"`{other.link}`", further])
     return table(["name", "link", "others"], rows)
 
 

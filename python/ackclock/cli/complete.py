@@ -20,7 +20,7 @@ def links(incomplete: str) -> Items:
     """
     from ackclock.input.link.names import other_names, packaged_links
 
-    others = {name: other.link for name, other in other_names().items() if other.link}
+    others = {name: other.link for name, other in other_names().items()}
     return _matching({**packaged_links(), **others}, incomplete)
 
 

@@ -29,7 +29,7 @@ def packaged_name(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [packaged_name(one) for one in value]
     other = other_name(str(value)) if isinstance(value, str | Path) else None
-    if other is None or other.link is None or Path(value).exists() or Path(f"{value}.toml").is_file():
+    if other is None or Path(value).exists() or Path(f"{value}.toml").is_file():
         return value
     status_line(other.sentence())
     return type(value)(other.link)

@@ -13,12 +13,6 @@ from typing import Any
 
 PACKAGED = Path(__file__).resolve().parents[2] / "links"
 OTHER_NAMES = Path(__file__).with_name("other_names.toml")
-SYNONYMS = {
-    "vdsl2": "vdsl",
-    "fttc": "vdsl",
-    **dict.fromkeys(("fiber", "ftth", "gpon", "pon", "xgs-pon", "xgspon"), "fibre"),
-}
-"""Names of kinds of access without a packaged link, by their entry in other_names.toml."""
 
 
 def packaged_links() -> dict[str, str]:
@@ -34,17 +28,13 @@ class OtherName:
     """A name by which people ask for a kind of access.
 
     Attributes:
-        link: the packaged link of this kind; None: there is none yet.
-        others: further packaged links of this kind; without `link` the nearest ones.
-        what: the kind, where it has no link.
-        sources: those that a link of this kind needs.
+        link: the packaged link of this kind.
+        others: further packaged links of this kind.
     """
 
     name: str
-    link: str | None
+    link: str
     others: tuple[str, ...] = ()
-    what: str = ""
-    sources: str = ""
 
     def sentence(self) -> str:
         """Which link it is.
@@ -53,28 +43,19 @@ class OtherName:
         '5g: the packaged link nr-uplink, 5G NR with requested uplink, 200 Mb/s down, 20 Mb/s up'
         """
         further = f"; others: {', '.join(self.others)}" if self.others else ""
-        return f"{self.name}: the packaged link {self.link}, {packaged_links()[str(self.link)]}{further}"
+        return f"{self.name}: the packaged link {self.link}, {packaged_links()[self.link]}{further}"
 
 
 def other_name(name: str) -> OtherName | None:
     """The entry of a name, in any letter case; None without one."""
-    return other_names().get(SYNONYMS.get(name.lower(), name.lower()))
+    return other_names().get(name.lower())
 
 
 @cache
 def other_names() -> dict[str, OtherName]:
     """All names of other_names.toml with their entries."""
     entries: dict[str, dict[str, Any]] = tomllib.loads(OTHER_NAMES.read_text(encoding="utf-8"))
-    return {
-        name: OtherName(
-            name,
-            entry.get("link"),
-            tuple(entry.get("others", entry.get("near", ()))),
-            entry.get("what", ""),
-            entry.get("sources", ""),
-        )
-        for name, entry in entries.items()
-    }
+    return {name: OtherName(name, entry["link"], tuple(entry.get("others", ()))) for name, entry in entries.items()}
 
 
 def names_of(link: str) -> list[str]:

@@ -168,7 +168,7 @@ def find_link(name: str, folder: Path) -> Path | None:
         if path.is_file():
             return path
     other = other_name(name)
-    return PACKAGED / f"{other.link}.toml" if other and other.link else None
+    return PACKAGED / f"{other.link}.toml" if other else None
 
 
 def no_link(name: str, folder: Path) -> InvalidValue:
@@ -185,11 +185,6 @@ def no_link(name: str, folder: Path) -> InvalidValue:
             f"a link file or a packaged link{f' (did you mean {near}?)' if near else ''}",
         )
     names = list(packaged_links())
-    if (other := other_name(name)) and other.link is None:
-        return InvalidValue(
-            f"{format_value(name)}: no packaged link of {other.what} yet",
-            f"a link file or a packaged link (near: {', '.join(other.others)}); `ackclock list links` names those",
-        )
     near = nearest(name, names) or nearest(name, list(other_names()))
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.4)
     like = f" (did you mean {near}?)" if near else f" (such as {', '.join(close)})" if close else ""
