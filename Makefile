@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml host-processing
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits reports conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml host-processing
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -172,6 +172,9 @@ uml: ## a script as root in Debian's user-mode Linux, in real time: make uml RUN
 # Rows of another seed: .venv/bin/python -m studies.limits.page --seed 7
 limits: build ## how often the limit that a run reports is its limit, into docs/evidence/limits.md: a minute on two cores
 	$(BIN)/python -m studies.limits.page docs/evidence/limits.md
+
+reports: build ## public reports about links and TCP with a known answer, answered, into docs/evidence/reports.md: a minute
+	$(BIN)/python -m studies.reports.page docs/evidence/reports.md
 
 # ACKCLOCK_PACKETDRILL=FOLDER[:FOLDER] names the public suites; without it the page keeps its part on them.
 conformance: build ## packetdrill scripts, ours and the public suites', against linux-6, into docs/evidence/conformance.md: seconds
