@@ -1,51 +1,28 @@
-"""The keys of a link file for what a set-up is: those of today, and those that link files do not
-read yet, as text.
-"""
+"""The keys of a link file for what a set-up is."""
 
 from __future__ import annotations
 
 import pytest
 
 from ackclock.export import qdisc_syntax
-from ackclock.input.checked_table import ReadBy
 from ackclock.input.link.hop import PER_DIRECTION
 from ackclock.link_import import link_table
 from ackclock.link_import.cake_framing import CAKE_FRAMINGS, cake_framing
 from ackclock.link_import.path_setup import Bucket, Framing
 from ackclock.link_import.run import ImportOptions, read_path
-from tests.link_import.test_setups import SETUPS
 
 
 @pytest.fixture
 def hops(tmp_path, monkeypatch):
-    """The hops of a text for a link file that reads all keys, or the keys of version 0.1."""
+    """The hops of a text, and what they do not express."""
     monkeypatch.chdir(tmp_path)
-    for name in ("up-12", "down-12"):
-        (tmp_path / name).write_text("1\n")
 
-    def read(text, *, reads_all):
-        monkeypatch.setattr(link_table, "accepts", lambda key, value: reads_all)
+    def read(text):
         (tmp_path / "setup").write_text(text)
         setup = read_path("setup", ImportOptions())
-        found = link_table.hops(setup, str)
-        return found, [note.text for note in setup.differs]
+        return link_table.hops(setup, str), [note.text for note in setup.differs]
 
     return read
-
-
-@pytest.mark.parametrize("name", SETUPS)
-def test_setup_is_written_with_the_keys_that_link_files_read(name, hops):
-    before, lost = hops(SETUPS[name]["input"], reads_all=False)
-    assert before == SETUPS[name]["hop"]
-    after, fewer = hops(SETUPS[name]["input"], reads_all=True)
-    assert len(after) == len(before) and len(fewer) <= len(lost)
-    text = str(after)
-    framed = any("framing" in one or "Ethernet header" in one for one in lost)
-    assert ("framing" in text) == (framed or "framing" in str(before))
-    assert ("policer" in text) == any("a policer of" in one for one in lost)
-    assert ("shaper" in text) == any(": a burst of" in one for one in lost)
-    words = ("a policer of", ": a burst of", "a framing of", "Ethernet header")
-    assert not any(word in one for one in fewer for word in words)
 
 
 POLICER = """tc qdisc add dev wan handle ffff: ingress
@@ -53,34 +30,34 @@ tc filter add dev wan parent ffff: matchall police rate 20mbit burst 40kb drop
 """
 
 
-def test_policer_and_its_framing_are_tables_when_link_files_read_them(hops):
-    (hop,), lost = hops(POLICER, reads_all=True)
+def test_policer_is_a_table_of_its_hop(hops):
+    (hop,), lost = hops(POLICER)
     assert hop == {
         "name": "wan-police",
         "policer": {"down": {"rate": "20 Mb/s", "burst": "40 KiB", "exceed": "drop"}},
     }
     assert lost == []
-    (hop,), lost = hops(POLICER, reads_all=False)
-    assert hop["queue"] == {"down": {"kind": "droptail", "bytes": "40 KiB"}} and len(lost) == 1
 
 
 def test_bucket_is_a_shaper_with_its_queue_when_it_holds_more_than_a_millisecond(hops):
     text = "tc qdisc add dev ppp0 root tbf rate 8mbit burst {} limit 60000 peakrate 9mbit mtu 1500"
-    (hop,), _ = hops(text.format("30kb"), reads_all=True)
+    (hop,), _ = hops(text.format("30kb"))
     queue = {"kind": "droptail", "bytes": "60 kB"}
     shaper = {"rate": "8 Mb/s", "burst": "30 KiB", "peak": "9 Mb/s", "queue": queue}
     assert hop == {"name": "ppp0-tbf", "shaper": {"up": shaper}}
-    (hop,), _ = hops(text.format("3000"), reads_all=True)
+    (hop,), _ = hops(text.format("3000"))
     assert hop == {"name": "ppp0-tbf", "queue": {"up": queue}, "rate": {"up": "8 Mb/s"}}
 
 
-def test_mtu_of_an_interface_is_a_key_when_link_files_read_it(hops):
+def test_mtu_of_an_interface_is_a_key_when_link_files_read_it(hops, monkeypatch):
     text = "ip link set dev ppp0 mtu 1400\ntc qdisc add dev ppp0 root netem delay 3ms"
-    (hop,), lost = hops(text, reads_all=True)
+    monkeypatch.setattr(link_table, "reads_mtu", lambda: True)
+    (hop,), lost = hops(text)
     assert (hop["mtu"], lost) == ({"up": {"ip": "1400 B"}}, [])
-    (hop,), lost = hops(text, reads_all=False)
+    monkeypatch.setattr(link_table, "reads_mtu", lambda: False)
+    (hop,), lost = hops(text)
     assert "mtu" not in hop and lost == ["an MTU of 1400 B: packets of any size pass here"]
-    (hop,), lost = hops(text.replace("1400", "1500"), reads_all=True)
+    (hop,), lost = hops(text.replace("1400", "1500"))
     assert "mtu" not in hop and lost == []
 
 
@@ -129,12 +106,8 @@ def test_overheads_are_those_of_the_manual(kind):
         assert framing.counted(size) == expected[framing.cells]
 
 
-def test_link_file_of_today_decides_which_keys_are_written():
-    for key, value in link_table.EXAMPLES.items():
-        assert link_table.reads(key) == (key in PER_DIRECTION), value
-    assert link_table.accepts("framing", {"kind": "atm", "overhead": "2 B"})
-    assert not link_table.accepts("framing", {"kind": "smoke signals"})
-    assert ReadBy("Hop")({"name": "a", "rate": "1 Mb/s"})
+def test_mtu_is_read_when_a_hop_has_the_key():
+    assert link_table.reads_mtu() == ("mtu" in PER_DIRECTION)
 
 
 def test_policer_and_shaper_of_examples_have_all_their_keys():

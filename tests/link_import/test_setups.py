@@ -13,7 +13,7 @@ import pytest
 from ackclock.cli import run
 from ackclock.errors import InputError
 from ackclock.input.scenario import draft_of
-from ackclock.link_import import import_link, link_table
+from ackclock.link_import import import_link
 from ackclock.link_import.run import FORMATS
 from tests.support.documents import follows
 
@@ -38,9 +38,8 @@ def imported(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", SETUPS)
-def test_setup_becomes_the_link_that_it_is(name, imported, monkeypatch):
+def test_setup_becomes_the_link_that_it_is(name, imported):
     setup = SETUPS[name]
-    monkeypatch.setattr(link_table, "accepts", lambda key, value: False)  # the keys of version 0.1
     document = follows("import", imported(setup["input"]))
     assert document["link"]["hop"] == setup["hop"]
     assert [lint["code"] for lint in document["lints"]] == setup.get("lints", [])

@@ -8,23 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InvalidValue
-from ackclock.format import three
 from ackclock.input.checked_table import ReadBy
 from ackclock.input.units import show_rate, show_size, show_time
 from ackclock.link_import.cake_framing import CAKE_FRAMINGS
-from ackclock.link_import.path_setup import (
-    ETHERNET_HEADER,
-    FULL_PACKET,
-    SIDES,
-    Bucket,
-    Framing,
-    PathSetup,
-    Side,
-    Stage,
-    merged,
-)
+from ackclock.link_import.path_setup import FULL_PACKET, SIDES, Bucket, Framing, PathSetup, Side, Stage, merged
 
-AAL5_TRAILER = 8
 BURST_TIME = 1000
 """A bucket that holds at most 1/1000 s of its rate is a line of this rate."""
 Keys = dict[str, Any]
@@ -37,7 +25,7 @@ def hops(setup: PathSetup, trace_name: TraceName, rtt: int | None = None) -> lis
     What the link file does not express is added to `setup`.
     """
     for line, mtu in setup.mtu.values():
-        if not reads("mtu"):
+        if not reads_mtu():
             setup.differ(line, f"an MTU of {mtu} B: packets of any size pass here")
     sides = {side: [_keys(stage, side, setup, trace_name) for stage in merged(setup.stages[side])] for side in SIDES}
     found: list[Keys] = [{"name": "internet", "delay": show_time(rtt // 2)}] if rtt else []
@@ -83,29 +71,21 @@ def _unique(found: Sequence[Keys]) -> list[Keys]:
 def _keys(stage: Stage, side: Side, setup: PathSetup, trace_name: TraceName) -> Keys:
     """A stage as the keys of one direction of a hop, in path order."""
     keys: Keys = {"name": re.sub(r"[./\s]+", "-", stage.name).strip("-") or stage.kind}
-    if stage.device in setup.mtu and reads("mtu"):
+    if stage.device in setup.mtu and reads_mtu():
         keys["mtu"] = mtu_table(setup.mtu[stage.device][1])
     if stage.policer is not None:
-        keys |= _policer(stage, stage.policer, side, setup)
+        keys["policer"] = policer_table(stage.policer)
     if stage.bucket is not None and stage.bucket.burst is not None and not _is_line(stage, stage.bucket):
-        table = shaper_table(stage.bucket, stage.queue)
-        if reads("shaper"):
-            keys["shaper"] = table
-        else:
-            setup.differ(
-                stage.line,
-                f"{side}: a burst of {show_size(stage.bucket.burst)}, which passes at once after idle time"
-                + (f", and a peak of {show_rate(stage.bucket.peak)}" if stage.bucket.peak else ""),
-            )
-    if "shaper" not in keys:
+        keys["shaper"] = shaper_table(stage.bucket, stage.queue)
+    else:
         if stage.queue is not None:
             keys["queue"] = dict(stage.queue)
         if isinstance(stage.rate, int):
             keys["rate"] = show_rate(stage.rate)
         elif stage.rate is not None:
             keys["rate"] = {"trace": trace_name(stage.rate), "start": "0 s"}
-    if stage.rate is not None or stage.policer is not None:
-        keys |= _framing(stage, side, setup)
+    if (stage.rate is not None or stage.policer is not None) and stage.framing != Framing():
+        keys["framing"] = framing_table(stage.framing)
     further = {"loss": stage.loss, "duplicate": stage.duplicate, "jitter": stage.jitter, "reorder": stage.reorder}
     keys |= {key: dict(value) if isinstance(value, Mapping) else value for key, value in further.items() if value}
     if stage.delay:
@@ -116,48 +96,6 @@ def _keys(stage: Stage, side: Side, setup: PathSetup, trace_name: TraceName) -> 
 def _is_line(stage: Stage, bucket: Bucket) -> bool:
     """Whether a bucket holds no more than two packets, or a thousandth of a second."""
     return (bucket.burst or 0) <= max(2 * stage.framing.counted(FULL_PACKET), bucket.rate // 8 // BURST_TIME)
-
-
-def _policer(stage: Stage, policer: Bucket, side: Side, setup: PathSetup) -> Keys:
-    if reads("policer"):
-        return {"policer": policer_table(policer)}
-    burst = max(1, (policer.burst or FULL_PACKET) * FULL_PACKET // stage.framing.counted(FULL_PACKET))
-    setup.differ(
-        stage.line,
-        f"{side}: a policer of {show_rate(policer.rate)} with a burst of {show_size(burst)}: a queue of that size at that "
-        "rate drops the same packets to within one in its place, and delays the others, which the policer does not",
-    )
-    return {"queue": {"kind": "droptail", "bytes": show_size(burst)}, "rate": show_rate(policer.rate)}
-
-
-def _framing(stage: Stage, side: Side, setup: PathSetup) -> Keys:
-    """What is counted for a packet: ATM cells as link files have them, any other framing where they
-    read it.
-    """
-    framing = stage.framing
-    if framing == Framing():
-        return {}
-    if framing.cells == "atm" and framing.overhead >= AAL5_TRAILER and not framing.mpu:
-        return {"framing": {"kind": "atm", "overhead": show_size(framing.overhead - AAL5_TRAILER)}}
-    table = framing_table(framing)
-    if accepts("framing", table):
-        return {"framing": table}
-    small, full = (framing.counted(size) for size in (40, FULL_PACKET))
-    what = (
-        f"the Ethernet header ({ETHERNET_HEADER} B), which tc counts in each packet"
-        if framing == Framing("none", ETHERNET_HEADER) and not stage.is_framing_typed
-        else f"a framing of {framing.overhead} B{f' in {framing.cells} cells' if framing.cells != 'none' else ''}"
-        + (f", at least {framing.mpu} B" if framing.mpu else "")
-    )
-    setup.differ(
-        stage.line,
-        f"{side}: {what}: a packet of {FULL_PACKET} B takes {full} B there, one of 40 B {small} B; here the rate is that "
-        f"of IP packets, {three(100 * (full / FULL_PACKET - 1))} % more for full ones",
-    )
-    return {}
-
-
-# The keys of policers, shapers and other framings are written as soon as link files read them.
 
 
 def framing_table(framing: Framing) -> Keys:
@@ -191,23 +129,10 @@ def mtu_table(mtu: int) -> Keys:
     return {"ip": f"{mtu} B"}
 
 
-EXAMPLES: Mapping[str, Keys] = {
-    "mtu": mtu_table(1400),
-    "policer": policer_table(Bucket(10**7, 20_000)),
-    "shaper": shaper_table(Bucket(10**7, 20_000), {"kind": "droptail", "packets": 10}),
-}
-"""A value of each key that link files may not read yet."""
-
-
-def reads(key: str) -> bool:
-    """Whether a link file has this key."""
-    return accepts(key, EXAMPLES[key])
-
-
-def accepts(key: str, value: Any) -> bool:
-    """Whether a hop may have this value of a key."""
+def reads_mtu() -> bool:
+    """Whether link files have the key `mtu`."""
     try:
-        ReadBy("Hop")({"name": "a", key: value})
+        ReadBy("Hop")({"name": "a", "mtu": mtu_table(1400)})
     except InvalidValue:
         return False
     return True

@@ -266,7 +266,8 @@ def jitter_of(netem: Netem) -> tuple[int, dict[str, Any] | None, list[str]]:
         return mean - cut, normal, []
     text = [f"distribution {kind}: its mean and spread as a normal distribution"]
     if kind == "pareto" and mean >= 2 * spread:
-        # The table of pareto has a shape of 3 and, in units of the spread, a minimum of -2/3.
+        # iproute2's netem/pareto.c: (x - 1.5) * 4/3 for x of shape 3 and minimum 1, so the table
+        # begins at -2/3, and as 16 bits in units of 1/8192 it ends at 4.
         pareto = {"kind": "pareto", "mean": show_time(2 * spread), "shape": 3.0, **order}
         return mean - 2 * spread, pareto, ["distribution pareto: netem's table ends at 4 times the jitter"]
     cut = min(mean, NORMAL_TABLE * spread)

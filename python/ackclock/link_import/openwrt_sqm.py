@@ -1,5 +1,6 @@
 """OpenWrt's /etc/config/sqm, as a file, as `uci export` or `uci show` print it, or as `uci set`
-lines (the package sqm-scripts, by its documentation on openwrt.org).
+lines: the package sqm-scripts, by openwrt.org's page "SQM configuration /etc/config/sqm" and the
+defaults of its src/defaults.sh (a limit of 1001 packets, ECN in both directions).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ OPTIONS = (
 SIMPLE = {"simple.qos": 3, "simplest.qos": 1, "simplest_tbf.qos": 1}
 """Scripts with htb or tbf and a queue discipline in each of their classes."""
 SQM_LIMIT = 1001
-"""Packets of fq_codel where simple.qos has no limit from its options."""
+"""Packets of a queue where simple.qos has no limit from its options (LIMIT)."""
 SLOW_BPS = 4_000_000
 """Below this rate 1.5 full packets take longer than CoDel's target of 5 ms."""
 CAKE_TINS = {"piece_of_cake.qos": "besteffort", "layer_cake.qos": "diffserv3"}
@@ -121,7 +122,7 @@ def _stages(section: Section, setup: PathSetup) -> Iterator[tuple[Side, Stage]]:
     interface = options.get("interface", section.name)
     script, kind = options.get("script", "piece_of_cake.qos"), options.get("qdisc", "cake")
     if "script" not in options or "qdisc" not in options:
-        setup.assume(section.line, f"{section.name}: without script or qdisc, SQM's defaults: {script} with {kind}")
+        setup.assume(section.line, f"{section.name}: without script or qdisc, taken for {script} with {kind}")
     sides: tuple[tuple[Side, str, str, str], ...] = (
         ("down", "download", "iqdisc_opts", "i"),
         ("up", "upload", "eqdisc_opts", "e"),
@@ -193,8 +194,7 @@ def _queue_words(section: Section, kind: str, prefix: str, further: list[str]) -
     target = options.get(f"{prefix}target", "") if advanced else ""
     if kind in ("fq_codel", "codel") and re.fullmatch(r"\d+(\.\d+)?(ms|us|s)", target):
         words += ["target", target]
-    default = {"i": "ECN", "e": "NOECN"}[prefix]
-    marks = (options.get(f"{'in' if prefix == 'i' else 'e'}gress_ecn") or default) if advanced else default
+    marks = (options.get(f"{'in' if prefix == 'i' else 'e'}gress_ecn") if advanced else None) or "ECN"
     if kind in ("fq_codel", "codel", "pie"):
         words.append("noecn" if marks.upper() == "NOECN" else "ecn")
     return [*words, *further]

@@ -1,18 +1,17 @@
 """What a set-up does to packets, in path order: the model between the formats that people have and
 a link file.
-
-It has more than a link file of today can express (policers, buckets, any framing); `link_table`
-knows what that can.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from ackclock import _native
 from ackclock.export import qdisc_syntax
 from ackclock.input.units import show_rate, time_ps
 
@@ -21,8 +20,6 @@ SIDES: tuple[Side, Side] = ("down", "up")
 FULL_PACKET = 1500
 """Bytes of a full IP packet on Ethernet."""
 ETHERNET_HEADER = 14
-CELL, CELL_PAYLOAD = 53, 48
-PTM_BLOCK, PTM_PAYLOAD = 65, 64
 
 
 @dataclass(frozen=True)
@@ -68,10 +65,8 @@ class Framing:
         >>> pppoe[0].counted(1492), pppoe[1].counted(1500), Framing(mpu=84).counted(40)
         (1696, 1554, 84)
         """
-        size = max(ip_bytes + self.overhead, self.mpu)
-        if self.cells == "atm":
-            return -(-size // CELL_PAYLOAD) * CELL
-        return size + -(-size // PTM_PAYLOAD) * (PTM_BLOCK - PTM_PAYLOAD) if self.cells == "ptm" else size
+        framing = {"linklayer": {"cells": self.cells, "overhead": self.overhead, "mpu": self.mpu}}
+        return _native.on_wire(json.dumps(framing), ip_bytes)
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,7 @@ def jobs_of(scenario: Scenario, budget: Budget, seed: int) -> list[Job]:
     hops = tuple(document["hop"])
     if all(flow.workload.kind == "probe" for flow in scenario.flow):
         return [
-            _walk(flow, name, hops, budget, seed)
+            _walk(flow, name, _hops_of(scenario, flow, hops), budget, seed)
             for name, flow in zip(scenario.flow_names(), scenario.flow, strict=True)
         ]
     seconds = _seconds(scenario, budget)
@@ -273,6 +273,12 @@ def _sysctls(scenario: Scenario) -> dict[str, int]:
     return found
 
 
+def _hops_of(scenario: Scenario, flow: Flow, hops: Sequence[HopTable]) -> list[HopTable]:
+    """The tables of the hops that a flow passes."""
+    names = {hop.name for hop in scenario.hops_of(flow)}
+    return [hop for hop in hops if hop["name"] in names]
+
+
 def _walk(flow: Flow, name: str, hops: Sequence[HopTable], budget: Budget, seed: int) -> Job:
     """Probes of different sizes over a part of the link, emulated as a link of its own: an emulated
     link's inner hops send no ICMP errors.
@@ -280,7 +286,6 @@ def _walk(flow: Flow, name: str, hops: Sequence[HopTable], budget: Budget, seed:
     probe = flow.workload
     sizes = [probe.first] if probe.first == probe.last else [min(max(size, probe.first), probe.last) for size in SIZES]
     rounds = min(probe.rounds, budget.rounds if len(sizes) > 1 else max(budget.rounds, probe.rounds))
-    part = tuple(hop for hop in hops if flow.over is None or hop["name"] in flow.over)
     walk: Walk = {
         "name": name,
         "from": "server" if flow.direction == "down" else "client",
@@ -288,4 +293,4 @@ def _walk(flow: Flow, name: str, hops: Sequence[HopTable], budget: Budget, seed:
         "rounds": rounds,
     }
     seconds = 4.0 + len(sizes) * rounds
-    return Job(part, (), walk, {}, (0.0, seconds), seconds, seed)
+    return Job(hops, (), walk, {}, (0.0, seconds), seconds, seed)
