@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits reports conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml host-processing
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits reports conformance dialogues dialogues-record fit-accuracy fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -165,6 +165,9 @@ kernel-cc: build ## vegas, veno, westwood+, bic and biad for the running Linux (
 virtual-kernel: build ## Linux from Debian's source, in virtual time, beside the simulator, into studies/virtual_kernel and docs/evidence/virtual-kernel.md: an hour of CPU once
 	$(BIN)/python -m studies.virtual_kernel.page --kept $(or $(KEPT),runs/virtual-kernel.jsonl) --minutes $(or $(MINUTES),60) \
 	  $(VIRTUAL_KERNEL) docs/evidence/virtual-kernel.md
+
+qdisc-counts: ## what Linux counts for packets and which a policer drops, in user-mode Linux, into studies/qdisc_counts: three minutes
+	python3 -m studies.qdisc_counts.measure $(PART) || [ $$? = 77 ]
 
 uml: ## a script as root in Debian's user-mode Linux, in real time: make uml RUN='tc qdisc add dev lo root cake; tc qdisc show'
 	@RUN="$${RUN:-uname -a}"; python3 -m studies.virtual_kernel.uml "$$RUN" || [ $$? = 77 ]
