@@ -88,6 +88,7 @@ impl Case {
             flows: (0..self.flows).map(|i| self.flow(i)).collect(),
             captures: Vec::new(),
             proxies: Vec::new(),
+            tunnels: Vec::new(),
         }
     }
 
@@ -123,6 +124,7 @@ fn hop(name: &str, per_client: bool, down: HopDirection, up: HopDirection) -> Ho
 
 fn hop_direction(bps: f64, delay_ms: u64, buffer: Option<u64>) -> HopDirection {
     HopDirection {
+        mtu: None,
         policer: None,
         shaper: None,
         queue: buffer.map(|packets| QueueConfig::DropTail(Limit::packets(packets).into())),

@@ -86,6 +86,12 @@ impl CheckedScenario {
         Ok(hops.bind(py).clone())
     }
 
+    /// The [[tunnel]] tables.
+    #[getter]
+    fn tunnel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.key(py, "tunnel")
+    }
+
     #[getter]
     fn duration(&self) -> u64 {
         self.scenario.duration.0.0

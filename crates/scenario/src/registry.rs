@@ -13,6 +13,7 @@ use crate::link::hop::{Direction, Hop};
 use crate::link::jitter::{ExponentialJitter, Jitter, NormalJitter, ParetoJitter, Reorder, UniformJitter};
 use crate::link::loss::{Bernoulli, Duplicate, GilbertElliott, Loss, LossList, Outage, SignalLoss};
 use crate::link::medium::Medium;
+use crate::link::mtu::Mtu;
 use crate::link::packet_radio::PacketRadio;
 use crate::link::pep::Pep;
 use crate::link::policer::Policer;
@@ -22,6 +23,7 @@ use crate::link::roaming::{Cell, Roaming};
 use crate::link::shaper::Shaper;
 use crate::link::sides::{Errors, FrameError, Rates, Sizes, SomeRates, Spans};
 use crate::link::signal::{Ar1, Fading, Level, Markov};
+use crate::link::tunnel::Tunnel;
 use crate::link::wimax::{Arq, Harq, Wimax};
 use crate::link::wimax_station::{Amc, Cap, Connection, Service, Station};
 use crate::link::wlan::{Aggregate, Wlan};
@@ -83,7 +85,7 @@ tables! {
         Bernoulli, GilbertElliott, LossList, SignalLoss, Duplicate, Outage, Ar1, Markov, Level,
         UniformJitter, NormalJitter, ExponentialJitter, ParetoJitter, Reorder, Handover,
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
-        Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, RateSchedule, LinkLayer, Policer, Shaper, Pep,
+        Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, RateSchedule, LinkLayer, Mtu, Tunnel, Policer, Shaper, Pep,
         Bulk, Transfer, Web, ConstantRate, OnOff, Probe, Live,
         TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Repeat, Scenario, Measure, MeasurementPlan,
 }

@@ -51,6 +51,9 @@ fn content(body: &Body) -> (u64, u64) {
     match body {
         Body::Segment(segment) => (segment.seq, segment.ack),
         Body::Datagram(datagram) => (datagram.number, datagram.sent.0),
+        Body::TooBig(report) => (report.number, u64::from(report.mtu)),
+        Body::Fragment(fragment) => (fragment.datagram, fragment.offset.into()),
+        Body::Encapsulated(outer) => content(&outer.inner),
         Body::Raw(_) => (0, 0),
     }
 }

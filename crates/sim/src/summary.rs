@@ -351,6 +351,18 @@ fn limits(spent: &[Span; SendLimit::ALL.len()]) -> Option<BTreeMap<&'static str,
     (all > 0.0).then(|| SendLimit::ALL.into_iter().map(|limit| (limit.name(), spent[limit as usize].as_secs() / all)).collect())
 }
 
+/// Drops by cause. Those by a length are named only where there are any: most paths have no MTU.
+fn by_cause(drops: &[u64; DropReason::ALL.len()]) -> BTreeMap<&'static str, u64> {
+    let of = |cause: DropReason| (cause.name(), drops[cause as usize]);
+    let by_length = |cause: DropReason| matches!(cause, DropReason::TooBig | DropReason::Reassembly);
+    DropReason::ALL
+        .into_iter()
+        .map(|cause| (cause, of(cause)))
+        .filter(|&(cause, (_, drops))| drops > 0 || !by_length(cause))
+        .map(|(_, row)| row)
+        .collect()
+}
+
 fn hop_row(name: &str, direction: &'static str, h: &HopMetrics) -> HopRow {
     HopRow {
         hop: name.to_owned(),
@@ -361,7 +373,7 @@ fn hop_row(name: &str, direction: &'static str, h: &HopMetrics) -> HopRow {
         queue_delay_ms: h.queue_delay.summary_ms(),
         queue_packets_mean: h.queue_packets,
         drops: h.drops.iter().sum(),
-        drops_by_cause: DropReason::ALL.into_iter().map(|cause| (cause.name(), h.drops[cause as usize])).collect(),
+        drops_by_cause: by_cause(&h.drops),
         marks: h.marks,
         delivered: h.delivered,
         control_packets: h.control_packets,

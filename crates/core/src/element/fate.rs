@@ -24,10 +24,14 @@ pub enum DropReason {
     AckFilter,
     /// Its station left the cell during queueing or transmission.
     Handover,
+    /// Longer than the MTU.
+    TooBig,
+    /// A fragment of a datagram of which another one was lost.
+    Reassembly,
 }
 
 impl DropReason {
-    pub const ALL: [DropReason; 9] = [
+    pub const ALL: [DropReason; 11] = [
         DropReason::QueueFull,
         DropReason::Loss,
         DropReason::Outage,
@@ -37,6 +41,8 @@ impl DropReason {
         DropReason::Early,
         DropReason::AckFilter,
         DropReason::Handover,
+        DropReason::TooBig,
+        DropReason::Reassembly,
     ];
 
     pub fn name(self) -> &'static str {
@@ -50,6 +56,8 @@ impl DropReason {
             DropReason::Early => "early",
             DropReason::AckFilter => "ack_filter",
             DropReason::Handover => "handover",
+            DropReason::TooBig => "mtu",
+            DropReason::Reassembly => "reassembly",
         }
     }
 }
@@ -78,6 +86,8 @@ pub struct PacketCounts {
     pub forwarded: u64,
     pub copied: u64,
     pub created: u64,
+    /// Packets that became part of another one.
+    pub merged: u64,
     /// Packets marked CE; each is also counted as forwarded or dropped.
     pub marked: u64,
     pub dropped: [u64; DropReason::ALL.len()],

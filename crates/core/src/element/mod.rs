@@ -7,7 +7,7 @@ pub use fate::{DropReason, Event, PacketCounts, Signals};
 
 use crate::meter::{LinkMeter, QueueSample};
 use crate::network::route::Ports;
-use crate::packet::{Arena, Ecn, Packet};
+use crate::packet::{Arena, Body, Ecn, Kind, Packet};
 use crate::time_account::TimeAccount;
 use crate::units::Time;
 use crate::view::TcpEdit;
@@ -115,6 +115,41 @@ impl<'a> Output<'a> {
         *self.next_id += 1;
         self.note(Event::Created(packet));
         packet
+    }
+
+    /// Reports to the sender of `packet` that it is longer than `mtu`, unless it is no packet to report
+    /// on.
+    pub fn report_too_big(&mut self, port: Port, packet: &Packet, mtu: u16) {
+        let Some((body, len)) = self.arena.too_big(packet, mtu) else { return };
+        self.counts.created += 1;
+        let report =
+            Packet { id: *self.next_id, body, len, wire_len: len, ecn: Ecn::NotEct, class: 0, kind: Kind::DATA, ..*packet };
+        *self.next_id += 1;
+        self.note(Event::Created(report));
+        self.forward(port, report);
+    }
+
+    /// Forwards a packet in parts, with these bodies and IP lengths.
+    pub fn forward_divided(&mut self, packet: &Packet, parts: Vec<(Body, u16)>) {
+        self.arena.release(packet.body);
+        for (number, (body, len)) in parts.into_iter().enumerate() {
+            let part = Packet { body: self.arena.insert(body), len, wire_len: len, kind: Kind::DATA, ..*packet };
+            if number == 0 {
+                self.forward(Port(0), part);
+                continue;
+            }
+            let part = Packet { id: *self.next_id, ..part };
+            *self.next_id += 1;
+            self.counts.created += 1;
+            self.note(Event::Created(part));
+            self.forward(Port(0), part);
+        }
+    }
+
+    /// These packets become one, which the caller makes.
+    pub fn merge(&mut self, packets: &[Packet]) {
+        self.counts.merged += (packets.len() as u64).saturating_sub(1);
+        packets.iter().for_each(|packet| self.arena.release(packet.body));
     }
 
     /// Changes a packet's body; copies of the packet keep the old body.

@@ -13,6 +13,10 @@ use crate::units::{Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// A host queue of the network.
+#[derive(Clone, Copy, Debug)]
+pub struct HostQueueId(u32);
+
 /// Collects elements, endpoints and routes. Nothing runs before `build`.
 #[derive(Default)]
 pub struct NetworkBuilder {
@@ -24,6 +28,7 @@ pub struct NetworkBuilder {
     /// The last table of processing times: most hosts have the same.
     pub(super) processing_times: Option<(ProcessingJitter, Arc<ProcessingTimes>)>,
     pub(super) gros: Vec<(EndpointId, Span)>,
+    pub(super) reassemblies: Vec<(EndpointId, ())>,
     /// Processing times are elements of their own ([`Network::host_arrival`]).
     pub(super) separate_arrivals: bool,
     /// By endpoint: the element of its processing time.
@@ -62,7 +67,7 @@ impl NetworkBuilder {
     /// Makes `node`, whose port 0 is already connected, the host queue of these senders, indexed by
     /// flow. Each sender is notified when its packets leave or are dropped there, which bounds what
     /// it queues ([`crate::tcp::TcpConfig::tsq`]).
-    pub fn host_queue(&mut self, node: NodeId, senders: Vec<Option<EndpointId>>) {
+    pub fn host_queue(&mut self, node: NodeId, senders: Vec<Option<EndpointId>>) -> HostQueueId {
         for sender in senders.iter().flatten() {
             if let AnyEndpoint::Tcp(end) = &mut self.endpoints[sender.0 as usize].endpoint {
                 end.enable_tsq();
@@ -73,6 +78,12 @@ impl NetworkBuilder {
         self.host_queues.push(HostQueue { next: ports.to(Port(0)), senders });
         ports.set(Port(0), Route::HostDequeue(number));
         ports.drops = Some(Route::HostDrop(number));
+        HostQueueId(number)
+    }
+
+    /// What `node`, an element before a host queue, drops has left the queue, too.
+    pub fn drops_before(&mut self, node: NodeId, queue: HostQueueId) {
+        self.nodes[node.0 as usize].ports.drops = Some(Route::HostDrop(queue.0));
     }
 
     /// Opens the connection of `opener` (made by [`crate::tcp::TcpEndpoint::deferred_client`])

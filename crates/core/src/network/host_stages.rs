@@ -3,7 +3,7 @@
 
 use super::{AnyElement, EndpointId, NetworkBuilder, NodeId, Route};
 use crate::element::Port;
-use crate::host::{Gro, HostArrival, ProcessingClock, ProcessingJitter, ProcessingTimes};
+use crate::host::{Gro, HostArrival, ProcessingClock, ProcessingJitter, ProcessingTimes, Reassembly};
 use crate::rng::Rng;
 use crate::units::Span;
 use std::collections::BTreeMap;
@@ -45,6 +45,11 @@ impl NetworkBuilder {
         self.gros.push((endpoint, span));
     }
 
+    /// Datagrams reach this endpoint when all their fragments have arrived.
+    pub fn reassembly(&mut self, endpoint: EndpointId) {
+        self.reassemblies.push((endpoint, ()));
+    }
+
     /// Makes each processing time an element of its own, so that a probe sees when a packet arrives
     /// at its host ([`Network::host_arrival`](super::Network::host_arrival)).
     pub fn separate_arrivals(&mut self) {
@@ -67,6 +72,8 @@ impl NetworkBuilder {
                 },
             );
         }
+        let reassemblies = std::mem::take(&mut self.reassemblies);
+        self.insert(reassemblies, || Reassembly::default().into(), |_, _, ()| {});
         let gros = std::mem::take(&mut self.gros);
         self.insert(
             gros,

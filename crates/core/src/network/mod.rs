@@ -11,7 +11,7 @@ mod proxy;
 pub mod route;
 
 pub use any_element::AnyElement;
-pub use builder::NetworkBuilder;
+pub use builder::{HostQueueId, NetworkBuilder};
 pub use route::{EndpointId, NodeId, Route};
 
 use crate::element::{DropReason, Element, Event, Handoff, PacketCounts};
@@ -126,7 +126,7 @@ impl Network {
     pub fn conserved(&self) -> Result<(), String> {
         for (i, node) in self.nodes.iter().enumerate() {
             let t = node.counts;
-            let (in_, out) = (t.pushed + t.copied + t.created, t.forwarded + t.drops() + node.element.occupancy());
+            let (in_, out) = (t.pushed + t.copied + t.created, t.forwarded + t.merged + t.drops() + node.element.occupancy());
             if in_ != out {
                 return Err(format!("element {i}: {in_} packets entered or created, {out} forwarded, dropped or still inside"));
             }

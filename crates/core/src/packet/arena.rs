@@ -1,6 +1,7 @@
 //! Storage of packet bodies.
 
-use super::Segment;
+use super::{Ecn, Kind, Segment};
+use crate::link::TunnelConfig;
 use crate::units::Time;
 use std::collections::BTreeMap;
 
@@ -20,11 +21,55 @@ pub struct Datagram {
     pub sent: Time,
 }
 
-/// Body of a packet: a simulated segment or datagram, or the bytes of a real packet.
+/// A router's report that a packet of the flow was longer than the MTU (RFC 1191, section 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TooBig {
+    pub mtu: u16,
+    /// The sequence number of the segment, or the number of the datagram.
+    pub number: u64,
+    /// IP length of the packet.
+    pub len: u16,
+    pub tcp: bool,
+}
+
+/// A part of a datagram (RFC 791, section 3.2).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fragment {
+    /// The datagram's number, unique in a run.
+    pub datagram: u64,
+    /// In bytes of its payload, as is `payload`.
+    pub offset: u16,
+    pub payload: u16,
+    /// No other fragment follows it.
+    pub last: bool,
+    /// Length, kind and body of the datagram.
+    pub len: u16,
+    pub kind: Kind,
+    pub body: Body,
+}
+
+/// A packet in a packet of a tunnel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Encapsulated {
+    /// The tunnel's number.
+    pub tunnel: u32,
+    pub config: TunnelConfig,
+    /// Body, length, kind and ECN field of the packet inside.
+    pub inner: Body,
+    pub len: u16,
+    pub kind: Kind,
+    pub ecn: Ecn,
+}
+
+/// Body of a packet: a simulated segment, datagram or router's report, a part of a datagram, a packet in
+/// another one, or the bytes of a real packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body {
     Segment(Segment),
     Datagram(Datagram),
+    TooBig(TooBig),
+    Fragment(Box<Fragment>),
+    Encapsulated(Box<Encapsulated>),
     Raw(Box<[u8]>),
 }
 
@@ -73,7 +118,7 @@ impl Arena {
         }
         match slot {
             Body::Segment(segment) => (id, segment),
-            Body::Datagram(_) | Body::Raw(_) => unreachable!("the slot holds a segment"),
+            _ => unreachable!("the slot holds a segment"),
         }
     }
 
@@ -110,6 +155,24 @@ impl Arena {
         self.insert(body)
     }
 
+    /// Puts a body into the one that `outer` makes of it.
+    pub(crate) fn wrap(&mut self, id: BodyId, outer: impl FnOnce(Body) -> Body) -> BodyId {
+        let id = self.make_unique(id);
+        let body = self.get_mut(id);
+        *body = outer(std::mem::replace(body, Body::Datagram(Datagram::default())));
+        id
+    }
+
+    /// Takes a packet out of one of a tunnel: its body, length, kind and ECN field.
+    pub(crate) fn take_inner(&mut self, id: BodyId) -> Option<(BodyId, (u16, Kind, Ecn))> {
+        let id = self.make_unique(id);
+        let body = self.get_mut(id);
+        let Body::Encapsulated(outer) = std::mem::replace(body, Body::Datagram(Datagram::default())) else { return None };
+        let Encapsulated { inner, len, kind, ecn, .. } = *outer;
+        *body = inner;
+        Some((id, (len, kind, ecn)))
+    }
+
     /// Adds an owner to a body.
     pub fn retain(&mut self, id: BodyId) {
         *self.shared.entry(id).or_insert(0) += 1;
@@ -121,7 +184,7 @@ impl Arena {
         if !self.shared.is_empty() && self.release_share(id) {
             return;
         }
-        if let body @ Body::Raw(_) = self.get_mut(id) {
+        if let body @ (Body::Raw(_) | Body::Fragment(_) | Body::Encapsulated(_)) = self.get_mut(id) {
             *body = Body::Datagram(Datagram { number: 0, ..Datagram::default() });
         }
         self.free.push(id);

@@ -4,7 +4,7 @@ mod arena;
 mod rare_options;
 mod segment;
 
-pub use arena::{Arena, Body, BodyId, Datagram};
+pub use arena::{Arena, Body, BodyId, Datagram, Encapsulated, Fragment, TooBig};
 pub use rare_options::{AccEcn, RareOption, SendRoom, U24};
 pub use segment::{Flags, RetransmitReason, SackBlocks, Segment, SynOptions, Timestamps, unwrap_seq};
 

@@ -182,6 +182,9 @@ pub struct TcpConfig {
     pub tail_loss_probe: bool,
     /// RFC 5681, section 4.2: an ACK at once when a segment fills a gap.
     pub immediate_ack_on_fill: bool,
+    /// Search for the path MTU without routers' reports (RFC 4821).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mtu_probing: MtuProbing,
     /// Where the host differs from the RFCs as Linux does.
     #[serde(default)]
     pub linux_rules: LinuxRules,
@@ -325,6 +328,19 @@ pub enum WindowValidation {
     Rfc7661,
 }
 
+/// The values of `tcp_mtu_probing` (ip-sysctl.rst).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MtuProbing {
+    /// 0: a router's report is needed.
+    #[default]
+    Off,
+    /// 1: from the detection of a black hole on.
+    BlackHole,
+    /// 2: from the start, which has segments of 1024 bytes.
+    Always,
+}
+
 /// What the advertised window limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -460,6 +476,7 @@ impl Default for TcpConfig {
             limited_transmit: false,
             tail_loss_probe: true,
             immediate_ack_on_fill: true,
+            mtu_probing: MtuProbing::Off,
             linux_rules: LinuxRules::default(),
         }
     }

@@ -128,6 +128,17 @@ impl DeliveryRateEstimator {
         }
     }
 
+    /// All segments have new indices from `base` on: each has the record of the segment with this former
+    /// index.
+    pub fn follow_division(&mut self, base: Index, former: &[Index]) {
+        let mut records = Ring::default();
+        for index in former {
+            let at = index.checked_sub(self.base).and_then(|at| usize::try_from(at).ok());
+            records.push_back(at.and_then(|at| self.records.get(at)).copied().unwrap_or_default());
+        }
+        (self.records, self.base) = (records, base);
+    }
+
     /// The window has room and there is nothing to send (section 3.4).
     pub fn on_app_limited(&mut self, in_flight: u32) {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);

@@ -2,7 +2,7 @@
 
 use crate::app::{AnyApp, Application, ControlledApp, Socket};
 use crate::endpoint::{Endpoint, Outgoing};
-use crate::packet::{Arena, Body, Ecn, Flags, Kind, RareOption, RetransmitReason, Segment, Timestamps};
+use crate::packet::{Arena, Body, Ecn, Flags, Kind, RareOption, RetransmitReason, Segment, Timestamps, TooBig};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ecn::EndpointEcn;
 use crate::tcp::handshake::{HandshakeState, TcpState};
@@ -110,6 +110,16 @@ impl TcpEndpoint {
     pub fn connect_at(&mut self, at: Time) {
         if self.state == TcpState::Closed {
             self.handshake.at = at;
+        }
+    }
+
+    /// A router reports that a segment was too long (RFC 1191, section 6.5).
+    #[cold]
+    fn on_too_big(&mut self, now: Time, report: &TooBig) {
+        if self.state == TcpState::Established {
+            let options = if self.timestamps { self.config.timestamp_bytes } else { 0 };
+            let payload = u32::from(report.mtu).saturating_sub(self.config.header + options);
+            self.sender.on_too_big(now, report.number, payload);
         }
     }
 
@@ -473,6 +483,9 @@ impl TcpEndpoint {
 
 impl Endpoint for TcpEndpoint {
     fn receive(&mut self, now: Time, body: &Body, ecn: Ecn) {
+        if let Body::TooBig(report) = body {
+            return self.on_too_big(now, report);
+        }
         if let Body::Segment(segment) = body
             && (self.on_segment(now, segment, ecn) || self.receiver.is_app_behind())
         {
@@ -481,6 +494,9 @@ impl Endpoint for TcpEndpoint {
     }
 
     fn receive_more_coming(&mut self, now: Time, body: &Body, ecn: Ecn) {
+        if let Body::TooBig(report) = body {
+            return self.on_too_big(now, report);
+        }
         if !self.receiver.begin_batch(self.socket.read) {
             self.receive(now, body, ecn);
         } else if let Body::Segment(segment) = body {

@@ -41,20 +41,20 @@ impl TcpEndpoint {
         let answer = segment.flags.has(Flags::ACK);
         match (self.state, answer) {
             (TcpState::SynSent, true) if segment.ack == STREAM_START => {
-                self.negotiate(segment);
+                self.negotiate(now, segment);
                 self.on_ecn_syn_ack(segment, ecn);
                 self.establish(now);
                 self.receiver.ack_at_once();
             }
             (TcpState::Listen, false) => {
-                self.negotiate(segment);
+                self.negotiate(now, segment);
                 self.on_ecn_syn(segment, ecn);
                 self.state = TcpState::SynReceived;
                 self.handshake.at = self.syn_ack_at(now);
             }
             // Simultaneous open (RFC 9293, section 3.5): the SYNs have crossed.
             (TcpState::SynSent, false) => {
-                self.negotiate(segment);
+                self.negotiate(now, segment);
                 self.on_ecn_syn(segment, ecn);
                 self.state = TcpState::SynReceived;
                 self.handshake = HandshakeState { at: now, first_sent: None, tries: 0, simultaneous: true, ..self.handshake };
@@ -82,12 +82,19 @@ impl TcpEndpoint {
         }
     }
 
+    /// The MSS option, within what the path is known to carry (`ipv4_default_advmss()`).
+    fn own_mss(&self, now: Time) -> u32 {
+        let own = self.config.own_mss();
+        let timestamp_len = if self.config.timestamps { self.config.timestamp_bytes } else { 0 };
+        self.sender.cached_segment(now).map_or(own, |payload| own.min(payload + timestamp_len))
+    }
+
     fn syn_ack_at(&self, now: Time) -> Time {
         if self.handshake.waits { Time::NEVER } else { now }
     }
 
     /// Enables the options that both ends offer.
-    fn negotiate(&mut self, syn: &Segment) {
+    fn negotiate(&mut self, now: Time, syn: &Segment) {
         let peer = syn.syn.unwrap_or(SynOptions { mss: 536, window_scale: None, sack_permitted: false });
         self.sack = self.config.sack && peer.sack_permitted;
         self.timestamps = self.config.timestamps && syn.timestamps.is_some();
@@ -104,7 +111,7 @@ impl TcpEndpoint {
         }
         // A full segment has the room of the options that are not negotiated (RFC 6691).
         let timestamp_len = if self.timestamps { self.config.timestamp_bytes } else { 0 };
-        let mss = self.config.own_mss().min(u32::from(peer.mss));
+        let mss = self.own_mss(now).min(u32::from(peer.mss));
         self.sender.on_peer_syn(mss.saturating_sub(timestamp_len).max(1), u64::from(syn.window));
     }
 
@@ -156,7 +163,7 @@ impl TcpEndpoint {
             len: u16::try_from(len).unwrap_or(u16::MAX),
             rare_option: option,
             syn: Some(SynOptions {
-                mss: u16::try_from(self.config.own_mss()).unwrap_or(u16::MAX),
+                mss: u16::try_from(self.own_mss(now)).unwrap_or(u16::MAX),
                 window_scale: self.config.window_scale().filter(|_| !answers || self.scaling),
                 sack_permitted: if answers { self.sack } else { self.config.sack },
             }),

@@ -4,7 +4,7 @@
 
 use super::cc::CongestionWindow;
 use super::rtt::RttEstimator;
-use crate::units::Span;
+use crate::units::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,7 +37,12 @@ pub struct PathMetrics {
     pub rtt: Option<Span>,
     pub rtt_var: Span,
     pub ssthresh: Option<f64>,
+    /// Payload of a segment that the path's MTU allows, and until when that counts.
+    pub segment: Option<(u32, Time)>,
 }
+
+/// A router's report counts this long (`route.mtu_expires` of ip-sysctl.rst).
+const MTU_EXPIRES: Span = Span::from_secs(600);
 
 /// Weights of a smaller RTT and of a smaller variance (`m >> 3`, `>> 2`).
 const RTT_SHARE: u64 = 8;
@@ -101,6 +106,16 @@ pub struct SharedPathMetrics(Arc<Mutex<PathMetrics>>);
 impl SharedPathMetrics {
     pub fn metrics(&self) -> PathMetrics {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Segments of this path have at most `payload` bytes.
+    pub fn limit_segment(&self, now: Time, payload: u32) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).segment = Some((payload, now + MTU_EXPIRES));
+    }
+
+    /// Payload of a segment that the path's MTU allows, if it is known.
+    pub fn segment(&self, now: Time) -> Option<u32> {
+        self.metrics().segment.filter(|&(_, expires)| now < expires).map(|(payload, _)| payload)
     }
 
     pub fn update(&self, outcome: &ConnectionOutcome) {

@@ -31,7 +31,7 @@ pub use autotune::{ReceiveTuning, SendTuning, WindowGrowth};
 pub use cc::slow_start::SlowStart;
 pub use cc::{CongestionControl, Variant};
 pub use config::{
-    DelayedAck, FrtoKind, IdleRestart, NewRenoExit, Push, RtoConfig, RtoFloor, RtoRestart, TcpConfig, WindowRule,
+    DelayedAck, FrtoKind, IdleRestart, MtuProbing, NewRenoExit, Push, RtoConfig, RtoFloor, RtoRestart, TcpConfig, WindowRule,
     WindowValidation,
 };
 pub use ecn::{AccEcnOption, EcnCounts, EcnMode, EcnPackets};

@@ -17,6 +17,8 @@ pub struct TcpEdit {
     /// Sets the mark of `asymmetry` (section on sender adaptation): at least dupthresh duplicates
     /// of this ACK have been removed.
     pub dupacks_seen: bool,
+    /// Maximum of the MSS option, of SYNs with the option.
+    pub mss: Option<u16>,
     /// The ECN field of the IP header, of any packet.
     pub ecn: Option<Ecn>,
 }
@@ -27,7 +29,7 @@ pub const DUPACKS_SEEN: u8 = 2;
 
 impl TcpEdit {
     pub const NOTHING: TcpEdit =
-        TcpEdit { ack: None, window: None, sack: None, timestamps: None, dupacks_seen: false, ecn: None };
+        TcpEdit { ack: None, window: None, sack: None, timestamps: None, dupacks_seen: false, mss: None, ecn: None };
 
     pub const fn ecn(ecn: Ecn) -> TcpEdit {
         TcpEdit { ecn: Some(ecn), ..TcpEdit::NOTHING }
@@ -42,8 +44,8 @@ impl TcpEdit {
                 }
                 self.apply_to_bytes(bytes);
             }
-            // A simulated datagram has no editable fields.
-            Body::Datagram(_) => {}
+            // They have no editable fields.
+            Body::Datagram(_) | Body::TooBig(_) | Body::Fragment(_) | Body::Encapsulated(_) => {}
         }
     }
 
@@ -59,15 +61,19 @@ impl TcpEdit {
             segment.timestamps = self.timestamps.or(segment.timestamps);
         }
         segment.dupacks_seen |= self.dupacks_seen;
+        if let (Some(mss), Some(syn)) = (self.mss, &mut segment.syn) {
+            syn.mss = syn.mss.min(mss);
+        }
         segment.ecn = self.ecn.unwrap_or(segment.ecn);
     }
 
     fn apply_to_bytes(&self, bytes: &mut [u8]) {
         let Some((_, header)) = raw::locate(bytes) else { return };
-        let (mut sack_at, mut timestamps_at) = (None, None);
+        let (mut sack_at, mut timestamps_at, mut mss_at) = (None, None, None);
         let _ = raw::options(bytes, &header, |at, kind, value| match (kind, value.len()) {
             (raw::SACK, 8 | 16 | 24 | 32) => sack_at = Some((at, value.len() / 8)),
             (raw::TIMESTAMPS, 8) => timestamps_at = Some(at),
+            (raw::MSS, 2) => mss_at = Some((at, u16::from_be_bytes([value[0], value[1]]))),
             _ => {}
         });
         let mut writer = HeaderWriter { bytes, header };
@@ -83,6 +89,9 @@ impl TcpEdit {
         if let (Some(timestamps), Some(at)) = (self.timestamps, timestamps_at) {
             writer.write(at + 2, &timestamps.value.to_be_bytes());
             writer.write(at + 6, &timestamps.echo.to_be_bytes());
+        }
+        if let (Some(mss), Some((at, _))) = (self.mss, mss_at.filter(|&(_, offered)| self.mss.is_some_and(|mss| mss < offered))) {
+            writer.write(at + 2, &mss.to_be_bytes());
         }
         if self.dupacks_seen {
             let at = writer.header.start + 12;

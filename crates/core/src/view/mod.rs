@@ -1,11 +1,12 @@
 //! Access to TCP headers for elements on the path, for simulated and real packets alike.
 
 mod edit;
+mod icmp;
 mod raw;
 
 pub use edit::TcpEdit;
 
-use crate::packet::{Arena, Body, Ecn, Flags, Kind, Packet, RareOption, SackBlocks, Segment, Timestamps};
+use crate::packet::{Arena, Body, Ecn, Encapsulated, Flags, Kind, Packet, RareOption, SackBlocks, Segment, Timestamps};
 
 /// Connection and direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
@@ -78,8 +79,23 @@ impl Arena {
     pub fn tcp(&self, packet: &Packet) -> Option<TcpView> {
         match self.get(packet.body) {
             Body::Segment(segment) => Some(view_of(segment, packet)),
-            Body::Datagram(_) => None,
             Body::Raw(bytes) => raw::tcp(bytes),
+            _ => None,
+        }
+    }
+
+    /// A real packet of IPv6; simulated packets are IPv4.
+    pub fn is_ipv6(&self, packet: &Packet) -> bool {
+        matches!(self.get(packet.body), Body::Raw(bytes) if bytes.first().is_some_and(|first| first >> 4 == 6))
+    }
+
+    /// A router may divide the packet: TCP sends with "don't fragment", IPv6 is never divided.
+    pub fn may_fragment(&self, packet: &Packet) -> bool {
+        match self.get(packet.body) {
+            Body::Segment(_) | Body::TooBig(_) => false,
+            Body::Datagram(_) | Body::Fragment(_) => true,
+            Body::Encapsulated(outer) => !outer.config.df,
+            Body::Raw(bytes) => raw::may_fragment(bytes),
         }
     }
 
@@ -87,7 +103,14 @@ impl Arena {
     pub fn flow_hash(&self, packet: &Packet, salt: u64) -> u64 {
         let bytes = match self.get(packet.body) {
             Body::Raw(bytes) => raw::flow(bytes),
-            Body::Segment(_) | Body::Datagram(_) => None,
+            Body::Encapsulated(outer) => return hash(salt, &tunnel_key(outer)),
+            Body::Fragment(fragment) => {
+                if let Body::Encapsulated(outer) = &fragment.body {
+                    return hash(salt, &tunnel_key(outer));
+                }
+                None
+            }
+            _ => None,
         };
         bytes.map_or_else(|| hash(salt, &packet.flow.to_le_bytes()), |flow| hash(salt, &flow))
     }
@@ -97,12 +120,19 @@ impl Arena {
     pub fn addresses(&self, packet: &Packet) -> Option<([u8; 16], [u8; 16])> {
         match self.get(packet.body) {
             Body::Raw(bytes) => raw::Ip::read(bytes).map(|ip| (ip.from, ip.to)),
-            Body::Segment(_) | Body::Datagram(_) => {
+            Body::Encapsulated(outer) => Some((simulated_address(b't', outer.tunnel), simulated_address(b'u', outer.tunnel))),
+            _ => {
                 let client = self.client_of(packet.flow)?;
                 Some((simulated_address(b's', packet.flow), simulated_address(b'c', client)))
             }
         }
     }
+}
+
+/// All packets of a tunnel are of one flow.
+fn tunnel_key(outer: &Encapsulated) -> [u8; 5] {
+    let [a, b, c, d] = outer.tunnel.to_le_bytes();
+    [b't', a, b, c, d]
 }
 
 /// An address for a simulated host.

@@ -99,12 +99,13 @@ pub fn tcp(bytes: &[u8]) -> Option<TcpView> {
         (TIMESTAMPS, 8) => {
             view.timestamps = be32(bytes, at + 2).zip(be32(bytes, at + 6)).map(|(value, echo)| Timestamps { value, echo })
         }
-        (2, 2) | (3, 1) | (4, 0) => {}
+        (MSS, 2) | (3, 1) | (4, 0) => {}
         _ => view.other_options = true,
     });
     options_valid.map(|()| view)
 }
 
+pub const MSS: u8 = 2;
 pub const SACK: u8 = 5;
 pub const TIMESTAMPS: u8 = 8;
 
@@ -147,6 +148,12 @@ pub fn options(bytes: &[u8], header: &Header, mut show: impl FnMut(usize, u8, &[
 
 fn blocks(value: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
     value.chunks_exact(8).filter_map(|block| be32(block, 0).zip(be32(block, 4)))
+}
+
+/// IPv4 without "don't fragment".
+pub fn may_fragment(bytes: &[u8]) -> bool {
+    const DONT_FRAGMENT: u8 = 0x40;
+    bytes.len() >= 20 && bytes[0] >> 4 == 4 && bytes[6] & DONT_FRAGMENT == 0
 }
 
 /// Flow key: addresses, protocol, and the ports if present.

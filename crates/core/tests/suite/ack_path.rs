@@ -345,7 +345,7 @@ proptest! {
         let before = arena.tcp(&packet);
         let _ = (arena.flow_hash(&packet, 1), arena.addresses(&packet));
         let timestamps = Timestamps { value: 1, echo: 2 };
-        let edit = TcpEdit { ack: Some(7), window: Some(9), sack: Some(SackBlocks::default()), timestamps: Some(timestamps), dupacks_seen: true, ecn: Some(Ecn::Ce) };
+        let edit = TcpEdit { ack: Some(7), window: Some(9), sack: Some(SackBlocks::default()), timestamps: Some(timestamps), dupacks_seen: true, mss: Some(100), ecn: Some(Ecn::Ce) };
         let body = arena.edit(body, &edit);
         let after = arena.tcp(&Packet { body, ..packet });
         prop_assert_eq!(before.is_some(), after.is_some());

@@ -14,7 +14,7 @@ pub struct FlowLimit {
     pub hop: Option<String>,
     #[document(names("down", "up"))]
     pub direction: Option<String>,
-    /// For cwnd and recovery "overflow", "channel", "mark" or "none"; for the receive window
+    /// For cwnd and recovery "overflow", "channel", "mark", "mtu" or "none"; for the receive window
     /// "buffer", "scaling" or "autotuning"; for the application "reader", "proxy" or "proxy_buffer";
     /// for the path of the ACKs "data" or "acks"; else null.
     pub cause: Option<String>,
@@ -150,6 +150,10 @@ impl LimitFacts {
         let loss = self.loss();
         if loss == "mark" {
             return if hop.is_empty() { "ECN marks".into() } else { format!("ECN marks of {place}") };
+        }
+        if loss == "mtu" {
+            let packets = count(self.loss_drops, "packet", "packets");
+            return format!("{packets} longer than the MTU of {place}, which no report of a router made smaller");
         }
         let is_channel = loss == "channel";
         let (noun, nouns) = if is_channel { ("loss", "losses") } else { ("drop", "drops") };

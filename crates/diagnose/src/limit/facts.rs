@@ -17,10 +17,15 @@ const GROWN: f64 = 0.9;
 const CLOSES: f64 = 0.1;
 
 const OVERFLOWS: [&str; 3] = ["queue_full", "early", "policed"];
+const TOO_LONG: [&str; 1] = ["mtu"];
 const CHANNEL: [&str; 4] = ["loss", "retries", "outage", "handover"];
 
 /// Limits that an ACK lifts.
 const WINDOWS: [LimitKind; 3] = [LimitKind::ReceiveWindow, LimitKind::SendBuffer, LimitKind::Cwnd];
+
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
 
 /// The figures of one flow's limit, or their means over several flows or runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Document)]
@@ -57,6 +62,9 @@ pub struct LimitFacts {
     /// the channel.
     pub overflow_drops: f64,
     pub channel_drops: f64,
+    /// Packets that they dropped because they were longer than the MTU.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub mtu_drops: f64,
     /// Those of the more frequent cause at `loss_hop`.
     pub loss_drops: f64,
     /// Hops by name.
@@ -84,13 +92,17 @@ pub struct LimitFacts {
 }
 
 impl LimitFacts {
-    /// Why cwnd was reduced most often: "overflow", "channel", "mark"; "none" without a reduction.
+    /// Why cwnd was reduced most often: "overflow", "channel", "mark", "mtu"; "none" without a reduction.
     pub fn loss(&self) -> &'static str {
         if self.cuts + self.timeouts < 0.5 {
             return "none";
         }
         if self.mark_cuts > 0.5 * self.cuts {
             return "mark";
+        }
+        // A report of the MTU reduces nothing: without one only the RTO is left.
+        if self.timeouts >= 0.5 && self.mtu_drops > self.overflow_drops + self.channel_drops {
+            return "mtu";
         }
         if self.channel_drops > self.overflow_drops { "channel" } else { "overflow" }
     }
@@ -135,6 +147,7 @@ impl LimitFacts {
             timeouts: mean(|flow| flow.timeouts),
             overflow_drops: mean(|flow| flow.overflow_drops),
             channel_drops: mean(|flow| flow.channel_drops),
+            mtu_drops: mean(|flow| flow.mtu_drops),
             loss_drops: mean(|flow| flow.loss_drops),
             bottleneck: name(|flow| &flow.bottleneck),
             ack_hop: name(|flow| &flow.ack_hop),
@@ -264,7 +277,10 @@ fn of_flow(flow: &FlowFigures, planned: &PlannedFlow, run: &RunFigures, plan: &P
     };
     let overflow: Vec<f64> = data.iter().map(|row| drops(row, &OVERFLOWS)).collect();
     let channel: Vec<f64> = data.iter().map(|row| drops(row, &CHANNEL)).collect();
-    let frequent = if channel.iter().sum::<f64>() > overflow.iter().sum::<f64>() { &channel } else { &overflow };
+    let too_long: Vec<f64> = data.iter().map(|row| drops(row, &TOO_LONG)).collect();
+    let [overflows, losses, mtu_drops] = [&overflow, &channel, &too_long].map(|drops| drops.iter().sum::<f64>());
+    let of_cause = if losses > overflows { &channel } else { &overflow };
+    let frequent = if flow.timeouts >= 0.5 && mtu_drops > overflows + losses { &too_long } else { of_cause };
     // The first of equal ones.
     let lossy = (0..frequent.len()).rev().max_by(|&a, &b| frequent[a].total_cmp(&frequent[b]));
     let path = flow.path.clone().unwrap_or_default();
@@ -285,8 +301,9 @@ fn of_flow(flow: &FlowFigures, planned: &PlannedFlow, run: &RunFigures, plan: &P
         cuts: flow.window_cuts,
         mark_cuts: flow.ecn_cuts,
         timeouts: flow.timeouts,
-        overflow_drops: overflow.iter().sum(),
-        channel_drops: channel.iter().sum(),
+        overflow_drops: overflows,
+        channel_drops: losses,
+        mtu_drops,
         loss_drops: lossy.map_or(0.0, |at| frequent[at]),
         bottleneck: saturated.hop,
         data_beside_acks: is_beside(&ack_wait.hop),

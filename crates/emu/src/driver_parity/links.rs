@@ -106,6 +106,20 @@ fn drivers_agree_on_policers_and_shapers() {
 }
 
 #[test]
+fn drivers_agree_on_an_mtu_and_a_tunnel() {
+    let up = || direction(&fixed(1_000_000), &droptail(20));
+    for icmp in [true, false] {
+        let mut down = direction(&fixed(8_000_000), &droptail(20));
+        down["mtu"] = json!({"ip": 1000, "icmp": icmp, "clamp_mss": false});
+        let fates = assert_parity("mtu", &plan(hop(down, up()), 300_000));
+        assert!(count(&fates, "mtu") > 3);
+    }
+    let mut tunneled = plan(hop(direction(&fixed(8_000_000), &droptail(20)), up()), 300_000);
+    tunneled["tunnels"] = json!([{"over": [0], "kind": "wireguard", "mtu": 1200, "df": false}]);
+    assert!(count(&assert_parity("tunnel", &tunneled), "queue_full") > 3);
+}
+
+#[test]
 fn drivers_agree_on_a_scheduled_rate() {
     let steps = json!([[0, 8_000_000], [400 * MS, 0], [450 * MS, 3_000_000]]);
     for linear in [false, true] {

@@ -3,12 +3,15 @@
 
 use super::tcp_options::TcpOptions;
 use crate::checksum::Checksum;
-use ackclock_core::packet::{Body, Datagram, Flags, Packet, Segment};
+use ackclock_core::link::TunnelKind;
+use ackclock_core::packet::{Body, Datagram, Flags, Fragment, Packet, Segment, TooBig};
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const TCP: usize = 20;
 const UDP: usize = 8;
+const ICMP: usize = 8;
+const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const TTL: u8 = 64;
@@ -80,6 +83,9 @@ impl FlowFrames {
         let payload = match body {
             Body::Segment(segment) => self.tcp(from, packet, segment),
             Body::Datagram(datagram) => self.udp(from, packet, *datagram),
+            Body::TooBig(report) => self.icmp(from, packet, report),
+            Body::Fragment(fragment) => self.fragment(from, packet, fragment),
+            Body::Encapsulated(outer) => self.opaque(from, packet, protocol_of(outer.config.kind)),
             // A raw body is a complete IP packet.
             Body::Raw(bytes) => {
                 self.ethernet(from);
@@ -152,6 +158,52 @@ impl FlowFrames {
         payload - numbered
     }
 
+    /// A router's report on a packet of the other end (RFC 1191, section 4). The router has the address of
+    /// the end that it sends for, and quotes zeros behind the ports and the sequence number.
+    fn icmp(&mut self, from: FlowEnd, packet: &Packet, report: &TooBig) -> usize {
+        let payload = usize::from(packet.len).saturating_sub(2 * IPV4 + 2 * ICMP);
+        self.ethernet(from);
+        self.ipv4(from, packet, PROTOCOL_ICMP, IPV4 + 2 * ICMP + payload);
+        let start = self.buffer.len();
+        self.buffer.extend([3, 4, 0, 0, 0, 0]);
+        self.buffer.extend(report.mtu.to_be_bytes());
+        let sender = from.other();
+        let protocol = if report.tcp { PROTOCOL_TCP } else { PROTOCOL_UDP };
+        self.ipv4(sender, packet, protocol, usize::from(report.len).saturating_sub(IPV4));
+        self.ports(sender);
+        let number = (report.number as u32).wrapping_add(if report.tcp { self.initial_sequence[sender as usize] } else { 0 });
+        self.buffer.extend(number.to_be_bytes());
+        let sum = Checksum::default().with(&self.buffer[start..]).finish();
+        self.buffer[start + 2..start + 4].copy_from_slice(&sum);
+        payload
+    }
+
+    /// A fragment, without what it carries.
+    fn fragment(&mut self, from: FlowEnd, packet: &Packet, fragment: &Fragment) -> usize {
+        const MORE: u16 = 0x2000;
+        let start = self.buffer.len() + ETHERNET;
+        self.ip_id = fragment.datagram as u16;
+        let protocol = match &fragment.body {
+            Body::Encapsulated(outer) => protocol_of(outer.config.kind),
+            _ => PROTOCOL_UDP,
+        };
+        let payload = self.opaque(from, packet, protocol);
+        let field = fragment.offset / 8 | if fragment.last { 0 } else { MORE };
+        self.buffer[start + 6..start + 8].copy_from_slice(&field.to_be_bytes());
+        self.buffer[start + 10..start + 12].fill(0);
+        let sum = Checksum::default().with(&self.buffer[start..]).finish();
+        self.buffer[start + 10..start + 12].copy_from_slice(&sum);
+        payload
+    }
+
+    /// An IP header alone.
+    fn opaque(&mut self, from: FlowEnd, packet: &Packet, protocol: u8) -> usize {
+        let payload = usize::from(packet.len).saturating_sub(IPV4);
+        self.ethernet(from);
+        self.ipv4(from, packet, protocol, payload);
+        payload
+    }
+
     fn ethernet(&mut self, from: FlowEnd) {
         // Locally administered addresses, one per end.
         let mac = |end: FlowEnd| [2, 0, 0, 0, 0, end as u8 + 1];
@@ -188,6 +240,15 @@ impl FlowFrames {
             .with(&len.to_be_bytes())
             .with(&self.buffer[start..])
             .finish()
+    }
+}
+
+/// The protocol of a tunnel's packets (IANA, Protocol Numbers).
+fn protocol_of(kind: TunnelKind) -> u8 {
+    match kind {
+        TunnelKind::Gre => 47,
+        TunnelKind::IpsecEsp => 50,
+        TunnelKind::Wireguard | TunnelKind::OpenvpnUdp | TunnelKind::Vxlan => PROTOCOL_UDP,
     }
 }
 

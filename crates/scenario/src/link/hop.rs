@@ -6,6 +6,7 @@ use super::handover::Handover;
 use super::jitter::{Jitter, Reorder};
 use super::loss::{Duplicate, Loss, Outage};
 use super::medium::Medium;
+use super::mtu::Mtu;
 use super::pep::Pep;
 use super::policer::Policer;
 use super::queue::Queue;
@@ -22,13 +23,16 @@ use ackclock_core::medium::Direction as Side;
 use serde_json::json;
 use std::sync::Arc;
 
-/// One direction of a hop: policer, shaper, queue, rate (and framing), outage, loss and duplicates,
+/// One direction of a hop: MTU, policer, shaper, queue, rate (and framing), outage, loss and duplicates,
 /// delay, jitter, reordering, handover, reconstruction of ACKs, in this order. Defaults: no queue
 /// limit, no rate limit, no loss, no delay.
 #[derive(Clone, Debug, PartialEq, Keys)]
 #[keys(plan = Direction::plan_json, written = Direction::present)]
 pub struct Direction {
-    /// A token bucket without a queue, before everything else: what exceeds it is dropped or marked.
+    /// The longest packet that passes, checked before everything else.
+    #[key(example = Direction::mtu_example())]
+    pub mtu: Option<Mtu>,
+    /// A token bucket without a queue, before the shaper and the queue: what exceeds it is dropped or marked.
     #[key(example = Direction::policer_example())]
     pub policer: Option<Policer>,
     /// A queue and a token bucket before the queue of the line: tbf, CAKE's bandwidth, SQM.
@@ -73,6 +77,10 @@ pub struct Direction {
 impl Direction {
     fn queue_example() -> Value {
         Value::table([("kind", "droptail".into()), ("bytes", "256 KiB".into())])
+    }
+
+    fn mtu_example() -> Value {
+        Value::table([("ip", "1400 B".into())])
     }
 
     fn policer_example() -> Value {
@@ -132,6 +140,7 @@ impl Direction {
         });
         let framing = self.framing.config();
         let optional = [
+            ("mtu", self.mtu.as_ref().map(|mtu| json!(mtu.config()))),
             ("policer", self.policer.as_ref().map(|policer| json!(policer.config(framing)))),
             ("shaper", self.shaper.as_ref().map(|shaper| shaper.on_hop(framing))),
             ("acks", planned(self.queue.as_ref().and_then(Queue::acks).map(|table| table as &dyn Checked))),

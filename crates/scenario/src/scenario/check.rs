@@ -34,9 +34,42 @@ fn at(path: Vec<Step>, invalid: Invalid) -> Invalid {
 impl Scenario {
     pub(super) fn check(&self) -> Read<()> {
         check_hops(&self.hop)?;
+        self.check_tunnels()?;
         self.check_flows()?;
         self.check_window()?;
         self.check_series()
+    }
+
+    fn check_tunnels(&self) -> Read<()> {
+        let known: Vec<&str> = self.hop.iter().map(|hop| hop.name.0.as_str()).collect();
+        let mut taken = HashSet::new();
+        for (index, tunnel) in self.tunnel.iter().enumerate() {
+            let here = |found: String, allowed: &str| at(place("tunnel", index, "over"), Invalid::new(found, allowed));
+            if let Some((position, name)) = tunnel.over.0.iter().enumerate().find(|(_, name)| !known.contains(&name.as_str())) {
+                let mut path = place("tunnel", index, "over");
+                path.push(Step::Index(position));
+                return Err(at(path, Invalid::value(&name.as_str().into(), format!("hops {}", choices(&known, Some(name))))));
+            }
+            let crossed = self.hops_under(tunnel);
+            if crossed.is_empty() || crossed.windows(2).any(|pair| pair[0] + 1 != pair[1]) {
+                return Err(here(format_value(&tunnel.over.write(None)), "consecutive hops of the link"));
+            }
+            if let Some(&twice) = crossed.iter().find(|&&hop| !taken.insert(hop)) {
+                return Err(here(format!("a second tunnel over \"{}\"", known[twice]), "each hop in at most one tunnel"));
+            }
+            for (flow, name) in self.flow.iter().zip(self.flow_names()) {
+                let own = self.hops_of(flow);
+                let inside = crossed.iter().filter(|hop| own.contains(hop)).count();
+                if inside != 0 && inside != crossed.len() {
+                    let found = format!("a tunnel of which flow \"{name}\" crosses a part");
+                    return Err(here(found, "hops of which each flow crosses all or none"));
+                }
+                if self.cuts(flow).iter().any(|cut| crossed[1..].contains(cut)) {
+                    return Err(here("a proxy inside a tunnel".into(), "proxies outside of tunnels"));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn check_flows(&self) -> Read<()> {

@@ -10,6 +10,7 @@ use crate::flow::Flow;
 use crate::invalid::Read;
 use crate::keys::Checked;
 use crate::link::hop::Hop;
+use crate::link::tunnel::Tunnel;
 use crate::tcp::keys::{End, TcpEnds, TcpKeys};
 use crate::tcp::resolution::{Tcp, resolve};
 use crate::value::Value;
@@ -39,6 +40,9 @@ pub struct Scenario {
     /// The hops in place of `link`, as in a link file.
     #[key(default = Vec::new(), example = Scenario::hop_example(), absent = "from `link`", allowed = "[[hop]] tables")]
     pub hop: Vec<Arc<Hop>>,
+    /// Tunnels over some of the hops, as in a link file.
+    #[key(default = Vec::new(), example = Scenario::tunnel_example(), absent = "none", allowed = "[[tunnel]] tables")]
+    pub tunnel: Vec<Arc<Tunnel>>,
     /// Simulated time of a run.
     #[key(example = "60 s")]
     pub duration: Duration,
@@ -89,6 +93,10 @@ impl Scenario {
         vec![table!("name" => "dsl", "rate" => "16 Mb/s", "delay" => "8 ms")].into()
     }
 
+    fn tunnel_example() -> Value {
+        vec![table!("kind" => "wireguard", "over" => vec![Value::from("dsl")])].into()
+    }
+
     fn flow_example() -> Value {
         vec![table!("workload" => table!("kind" => "bulk"))].into()
     }
@@ -105,6 +113,11 @@ impl Scenario {
     pub fn hops_of(&self, flow: &Flow) -> Vec<usize> {
         let is_crossed = |hop: &Hop| flow.over.as_ref().is_none_or(|names| names.0.contains(&hop.name.0));
         self.hop.iter().enumerate().filter(|(_, hop)| is_crossed(hop)).map(|(index, _)| index).collect()
+    }
+
+    /// Indices of the hops that a tunnel crosses, server first.
+    pub fn hops_under(&self, tunnel: &Tunnel) -> Vec<usize> {
+        self.hop.iter().enumerate().filter(|(_, hop)| tunnel.over.0.contains(&hop.name.0)).map(|(index, _)| index).collect()
     }
 
     /// Indices of the hops with a proxy before them that splits the flow's connections, server first.

@@ -109,7 +109,7 @@ impl Scenario {
         let flow = |(flow, name): (&std::sync::Arc<Flow>, String)| self.resolved_flow(flow, name, &shared, keeps_explicit);
         let flows: Vec<Value> = self.flow.iter().zip(names).map(flow).collect::<Read<_>>()?;
         let window = Value::table([("window", Window::write(&self.measure.window, None))]);
-        Ok(Value::table([
+        let mut resolved = Value::table([
             ("title", self.title.as_str().into()),
             ("source", self.source.as_str().into()),
             ("duration", self.duration.write(None)),
@@ -121,7 +121,11 @@ impl Scenario {
             ("measure", window),
             ("hop", self.hop.write(None)),
             ("flow", flows.into()),
-        ]))
+        ]);
+        if let (false, Value::Table(keys)) = (self.tunnel.is_empty(), &mut resolved) {
+            keys.insert(keys.len() - 1, ("tunnel".into(), self.tunnel.write(None)));
+        }
+        Ok(resolved)
     }
 
     fn shared_tcp(&self, keeps_explicit: bool) -> Read<Keys> {

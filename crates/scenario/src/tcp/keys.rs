@@ -8,7 +8,9 @@ use super::values::{CacheRule, GroTime, InitialSsthresh, ReceiveBuffer, SegmentO
 use crate::value::Value;
 use crate::values::{Bytes, Count, Duration, Size, Time};
 use crate::{Keys, table};
-use ackclock_core::tcp::config::{FrtoKind, IdleRestart, NewRenoExit, Push, RtoFloor, RtoRestart, WindowRule, WindowValidation};
+use ackclock_core::tcp::config::{
+    FrtoKind, IdleRestart, MtuProbing, NewRenoExit, Push, RtoFloor, RtoRestart, WindowRule, WindowValidation,
+};
 use ackclock_core::tcp::{AccEcnOption, EcnMode, EcnPackets, RecoveryKind, WindowGrowth};
 
 /// The TCP keys of a file; None for an absent key. Sizes in bytes, times in ps, windows in segments.
@@ -247,6 +249,10 @@ pub struct TcpKeys {
     /// A segment that fills a gap is acknowledged at once.
     #[key(example = true)]
     pub immediate_ack_on_fill: Option<bool>,
+    /// Search for the path MTU without routers' reports (RFC 4821; `tcp_mtu_probing` 0, 1, 2): never, after
+    /// a black hole is detected, or from the start.
+    #[key(example = "black-hole", absent = "off")]
+    pub mtu_probing: Option<MtuProbing>,
     /// The rules in which the host differs from the RFCs as Linux does: all (true), none, or a list
     /// of names.
     #[key(example = vec![Value::from("integer-controls")])]

@@ -177,6 +177,7 @@ impl Tcp {
             limited_transmit: keys.limited_transmit.unwrap_or(base.limited_transmit),
             tail_loss_probe: keys.tail_loss_probe.unwrap_or(true),
             immediate_ack_on_fill: keys.immediate_ack_on_fill.unwrap_or(base.immediate_ack_on_fill),
+            mtu_probing: keys.mtu_probing.unwrap_or_default(),
             linux_rules: keys.linux_rules.as_ref().map_or(base.linux_rules, |names| names.rules()),
         }
     }

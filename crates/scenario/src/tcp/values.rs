@@ -7,7 +7,9 @@ use crate::units::{Quantity, show_size};
 use crate::value::Value;
 use crate::values::{Bytes, Duration, int, size_of_bytes, size_text, time_of_span, time_text};
 use crate::words;
-use ackclock_core::tcp::config::{FrtoKind, IdleRestart, NewRenoExit, Push, RtoFloor, RtoRestart, WindowRule, WindowValidation};
+use ackclock_core::tcp::config::{
+    FrtoKind, IdleRestart, MtuProbing, NewRenoExit, Push, RtoFloor, RtoRestart, WindowRule, WindowValidation,
+};
 use ackclock_core::tcp::{AccEcnOption, EcnMode, EcnPackets, MetricsCache, WindowGrowth};
 use ackclock_core::units::Span;
 
@@ -32,6 +34,7 @@ words!(RtoRestart {
     "every-ack" => RtoRestart::EveryAck,
 });
 words!(FrtoKind { "off" => FrtoKind::Off, "basic" => FrtoKind::Basic, "sack" => FrtoKind::Sack });
+words!(MtuProbing { "off" => MtuProbing::Off, "black-hole" => MtuProbing::BlackHole, "always" => MtuProbing::Always });
 words!(IdleRestart { "off" => IdleRestart::Off, "restart" => IdleRestart::Restart, "decay" => IdleRestart::Decay });
 words!(WindowValidation {
     "off" => WindowValidation::Off,

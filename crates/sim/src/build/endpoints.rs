@@ -151,8 +151,22 @@ fn add_flow(
     endpoints
 }
 
+/// Datagrams for this end may be divided on their path.
+fn may_be_fragmented(plan: &Plan, number: usize, end: Direction) -> bool {
+    let flow = &plan.flows[number];
+    let direction = end.reverse();
+    let limits = |&hop: &usize| {
+        let has_mtu = plan.hops[hop].direction(direction).is_some_and(|config| config.mtu.is_some());
+        has_mtu || plan.tunnels.iter().any(|tunnel| tunnel.over.contains(&hop))
+    };
+    flow.tcp.is_none() && flow.workload != (WorkloadConfig::Live {}) && flow.path(&plan.hops, direction).iter().any(limits)
+}
+
 /// The processing time and the merging of segments of the host at one end.
 fn add_host_stages(plan: &Plan, number: usize, (id, end): (EndpointId, Direction), builder: &mut NetworkBuilder) {
+    if may_be_fragmented(plan, number, end) {
+        builder.reassembly(id);
+    }
     let Some(tcp) = plan.tcp_at(number, end) else { return };
     if let Some(jitter) = tcp.processing_jitter {
         let name = &plan.flows[number].name;

@@ -1,7 +1,7 @@
 //! The elements of all hops. Consecutive hops that are links only and that the same flows cross are
 //! fused into one element, which handles a packet once instead of once a hop.
 
-use super::hop::{Chain, HopBuilder, Link};
+use super::hop::{Chain, HopBuilder, Link, tunnel_entered};
 use super::{BuildOptions, DirectedHop, Metering, host_queue, media};
 use crate::plan::{Capture, Direction, End, Hop, Plan};
 use ackclock_core::NodeId;
@@ -67,7 +67,8 @@ impl PathBuilder<'_> {
         let hop: &Hop = &self.plan.hops[at];
         let Some(config) = hop.direction(self.direction) else { return };
         let separate_delay = host_queue::bounds_any_sender(self.plan, at, self.direction);
-        let mut hop_builder = HopBuilder::new(self.plan.seed, hop, self.direction, config, self.metering);
+        let mut hop_builder =
+            HopBuilder::new(self.plan.seed, hop, self.direction, config, self.metering).with_tunnels(self.plan, at);
         hop_builder.unfused = separate_delay;
         if separate_delay {
             self.close();
@@ -134,7 +135,7 @@ impl PathBuilder<'_> {
     }
 
     /// Two hops may be fused where the same flows cross both, no per-client link leads into a
-    /// shared one, and no capture point is between them.
+    /// shared one, and neither a capture point nor the way of a router's reports is between them.
     fn can_fuse(&self, last: FusedHop, next: FusedHop) -> bool {
         let crosses = |hop: usize| self.plan.flows.iter().map(move |f| f.path(&self.plan.hops, self.direction).contains(&hop));
         let (low, high) = (last.hop.min(next.hop), last.hop.max(next.hop));
@@ -142,6 +143,18 @@ impl PathBuilder<'_> {
         (last.stations == 1 || next.stations > 1)
             && crosses(last.hop).eq(crosses(next.hop))
             && !self.plan.captures.iter().any(between)
+            && !self.reports_enter_between(low, high)
+    }
+
+    /// Routers between these hops report what is too long to senders in the direction against this one.
+    fn reports_enter_between(&self, low: usize, high: usize) -> bool {
+        let against = self.direction.reverse();
+        let routers = if against == Direction::Down { low + 1..high + 1 } else { low..high };
+        routers.into_iter().any(|hop| {
+            let config = self.plan.hops[hop].direction(against);
+            let reports = config.is_some_and(|config| config.mtu.is_some_and(|mtu| mtu.icmp));
+            reports || tunnel_entered(self.plan, hop, against).is_some()
+        })
     }
 
     fn close(&mut self) {

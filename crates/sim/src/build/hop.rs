@@ -1,11 +1,13 @@
-//! One direction of a hop as elements, in the order in which a packet passes them: policer, shaper,
-//! queue and rate, outage, loss, duplication, delay, jitter, reordering, handover, ACK reconstruction.
+//! One direction of a hop as elements, in the order in which a packet passes them: entry of a tunnel, MTU,
+//! policer, shaper, queue and rate, outage, loss, duplication, delay, jitter, reordering, handover, ACK reconstruction, exit of the
+//! tunnel.
 
 use super::{Metering, queue};
-use crate::plan::{Direction, Hop, HopDirection, RatePlan};
+use crate::plan::{Direction, Hop, HopDirection, Plan, RatePlan, Tunnel};
 use ackclock_core::element::{Port, QueueId};
 use ackclock_core::impairment::{Delay, Duplicate, Handover, HandoverConfig, Jitter, Loss, Outage, Reorder};
-use ackclock_core::link::{FusedLink, LinkConfig, OPPORTUNITY_BYTES, Policer, RateLink, RateSchedule, Shaper, TraceLink};
+use ackclock_core::link::{FusedLink, LinkConfig, MtuCheck, MtuConfig, OPPORTUNITY_BYTES, Policer, RateLink};
+use ackclock_core::link::{RateSchedule, Shaper, TraceLink, TunnelEntry, TunnelExit};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::ack::AckReconstructor;
 use ackclock_core::queue::{AnyQueue, Limit, QueueConfig};
@@ -38,9 +40,9 @@ impl Chain {
     pub fn entry(&self) -> Route {
         self.upstream.first().map_or(Route::Node(self.link, self.ports.0), |first| Route::Node(first, Port(0)))
     }
-    /// The element that a packet reaches first.
+    /// The first element in which packets may wait, or that may drop them when too many arrive.
     pub fn first(&self) -> NodeId {
-        self.upstream.first().unwrap_or(self.link)
+        self.upstream.nodes().find(|&node| Some(node) != self.upstream.mtu).unwrap_or(self.link)
     }
     /// The queues in path order: that of a shaper, that of the link.
     pub fn queues(&self) -> impl Iterator<Item = (NodeId, QueueId)> + use<> {
@@ -56,8 +58,17 @@ impl Chain {
 /// The elements before a link, in path order.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Upstream {
+    pub tunnel: Option<TunnelNodes>,
+    pub mtu: Option<NodeId>,
     pub policer: Option<NodeId>,
     pub shaper: Option<NodeId>,
+}
+
+/// Where packets enter a tunnel: the check of its MTU, then the headers.
+#[derive(Debug, Clone, Copy)]
+pub struct TunnelNodes {
+    pub check: NodeId,
+    pub entry: NodeId,
 }
 
 impl Upstream {
@@ -65,8 +76,14 @@ impl Upstream {
         self.nodes().next()
     }
 
+    /// The elements that report what is too long.
+    pub fn checks(&self) -> impl Iterator<Item = NodeId> + use<> {
+        self.tunnel.map(|tunnel| tunnel.check).into_iter().chain(self.mtu)
+    }
+
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
-        self.policer.into_iter().chain(self.shaper)
+        let tunnel = self.tunnel.into_iter().flat_map(|tunnel| [tunnel.check, tunnel.entry]);
+        tunnel.chain(self.mtu).chain(self.policer).chain(self.shaper)
     }
 }
 
@@ -89,6 +106,15 @@ pub struct HopBuilder<'a> {
     pub unfused: bool,
     /// Transmission opportunities of a recorded rate, shared by all clients.
     times_ms: Arc<[u64]>,
+    /// The tunnel that packets enter before the hop, and the one that they leave behind it.
+    enters: Option<(u32, &'a Tunnel)>,
+    leaves: Option<(u32, &'a Tunnel)>,
+}
+
+/// The tunnel that packets of this direction enter before a hop, with its number.
+pub fn tunnel_entered(plan: &Plan, hop: usize, direction: Direction) -> Option<(u32, &Tunnel)> {
+    let at = |tunnel: &Tunnel| if direction == Direction::Down { tunnel.over.first() } else { tunnel.over.last() } == Some(&hop);
+    (0..).zip(&plan.tunnels).find(|(_, tunnel)| at(tunnel))
 }
 
 impl<'a> HopBuilder<'a> {
@@ -97,7 +123,24 @@ impl<'a> HopBuilder<'a> {
             Some(RatePlan::Trace { times_ms, .. }) => times_ms.as_slice().into(),
             _ => Arc::default(),
         };
-        HopBuilder { seed, hop, direction, config, metered: metering == Metering::On, unfused: false, times_ms }
+        HopBuilder {
+            seed,
+            hop,
+            direction,
+            config,
+            metered: metering == Metering::On,
+            unfused: false,
+            times_ms,
+            enters: None,
+            leaves: None,
+        }
+    }
+
+    /// With the tunnels that begin and end at this hop, number `at` of the plan.
+    pub fn with_tunnels(mut self, plan: &'a Plan, at: usize) -> HopBuilder<'a> {
+        self.enters = tunnel_entered(plan, at, self.direction);
+        self.leaves = tunnel_entered(plan, at, self.direction.reverse());
+        self
     }
 
     /// The link, with the delay where it can include it: for `stations` clients, or for one client.
@@ -184,22 +227,42 @@ impl<'a> HopBuilder<'a> {
             && config.reorder.is_none()
             && config.handover.is_none()
             && config.reconstruct.is_none()
+            && self.leaves.is_none()
             && !self.has_upstream()
     }
 
     /// The hop has an element before the link.
     pub fn has_upstream(&self) -> bool {
-        self.config.policer.is_some() || self.config.shaper.is_some()
+        self.enters.is_some() || self.checks_mtu() || self.config.policer.is_some() || self.config.shaper.is_some()
+    }
+
+    /// The hop has an MTU in this direction, or changes the SYNs of it.
+    fn checks_mtu(&self) -> bool {
+        self.config.mtu.is_some() || self.mss_clamp().is_some()
+    }
+
+    /// The minimum of the MTUs to which the hop clamps the MSS: that of a SYN limits the other direction.
+    fn mss_clamp(&self) -> Option<u16> {
+        let both = Direction::BOTH.into_iter().filter_map(|direction| self.hop.direction(direction)?.mtu);
+        both.filter(|mtu| mtu.clamp_mss).map(|mtu| mtu.ip).min()
     }
 
     /// Adds the elements before `link` in path order, and connects them with it.
     pub fn add_upstream(&self, client: Option<u32>, link: Route, builder: &mut NetworkBuilder) -> Upstream {
+        let tunnel = self.enters.map(|(number, tunnel)| {
+            let limit = MtuConfig { ip: tunnel.mtu, icmp: true, clamp_mss: false };
+            let check = builder.element(MtuCheck::new(Some(limit), None));
+            TunnelNodes { check, entry: builder.element(TunnelEntry::new(tunnel.config(), number)) }
+        });
         let upstream = Upstream {
+            tunnel,
+            mtu: self.checks_mtu().then(|| builder.element(MtuCheck::new(self.config.mtu, self.mss_clamp()))),
             policer: self.config.policer.map(|policer| builder.element(Policer::new(policer))),
             shaper: self.shaper(client).map(|shaper| builder.element(shaper)),
         };
         let mut next = link;
-        for node in upstream.shaper.into_iter().chain(upstream.policer) {
+        let nodes: Vec<NodeId> = upstream.nodes().collect();
+        for node in nodes.into_iter().rev() {
             builder.connect(node, Port(0), next);
             next = Route::Node(node, Port(0));
         }
@@ -241,6 +304,9 @@ impl<'a> HopBuilder<'a> {
         }
         if let Some(config) = config.reconstruct {
             elements.push(AckReconstructor::new(config).into());
+        }
+        if let Some((number, _)) = self.leaves {
+            elements.push(TunnelExit::new(number).into());
         }
         elements
     }

@@ -1,5 +1,5 @@
 //! TCP small queues: the links that hold the queue of a sending host. These are the first hops of
-//! flows with `tsq` that have a rate or a shaper, up to their first element: a queue behind a policer
+//! flows with `tsq` that have a rate or a shaper, up to their first element behind the MTU: a queue behind a policer
 //! or a shaper is not the host's.
 
 use super::{Chain, DirectedHop, FlowEndpoints};
@@ -35,7 +35,9 @@ pub fn connect(plan: &Plan, directed_hops: &[DirectedHop], flows: &[FlowEndpoint
         let senders: Vec<_> = flows.iter().enumerate().map(sender).collect();
         let links: BTreeSet<NodeId> = directed_hop.chains.iter().map(Chain::first).collect();
         for link in links {
-            builder.host_queue(link, senders.clone());
+            let queue = builder.host_queue(link, senders.clone());
+            let checks = directed_hop.chains.iter().filter(|chain| chain.first() == link).filter_map(|chain| chain.upstream.mtu);
+            checks.for_each(|check| builder.drops_before(check, queue));
         }
     }
 }

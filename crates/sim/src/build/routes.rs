@@ -1,7 +1,9 @@
-//! The route out of each chain: one next hop if all its flows agree, otherwise a table by flow.
+//! The route out of each chain: one next hop if all its flows agree, otherwise a table by flow. The reports of
+//! its router have one of their own.
 
 use super::{DirectedHop, FlowEndpoints};
 use crate::plan::{Direction, Plan};
+use ackclock_core::link::REPORT_PORT;
 use ackclock_core::network::{NetworkBuilder, Route};
 
 /// The next hop after one directed hop, by flow; `None` for flows that do not cross it.
@@ -28,6 +30,33 @@ pub fn connect(plan: &Plan, directed_hops: &[DirectedHop], flows: &[FlowEndpoint
     for (directed_hop, next_hops) in directed_hops.iter().zip(next_hops) {
         connect_hop(plan, directed_hop, &next_hops, builder);
     }
+    for directed_hop in directed_hops.iter().filter(|directed_hop| reports(plan, directed_hop)) {
+        let back = flows.iter().enumerate().map(|(number, endpoints)| {
+            let back = return_hop(plan, directed_hop, number, &index)
+                .map(|hop| directed_hops[hop].chain(plan.flows[number].client).entry());
+            back.unwrap_or(Route::Endpoint(endpoints.target(directed_hop.direction.reverse())))
+        });
+        let back = builder.table(back.collect());
+        for check in directed_hop.chains.iter().flat_map(|chain| chain.upstream.checks()) {
+            builder.connect(check, REPORT_PORT, back);
+        }
+    }
+}
+
+/// The router before this hop reports what is too long.
+fn reports(plan: &Plan, directed_hop: &DirectedHop) -> bool {
+    let config = plan.hops[directed_hop.hop].direction(directed_hop.direction);
+    let of_hop = config.and_then(|config| config.mtu).is_some_and(|mtu| mtu.icmp);
+    of_hop || directed_hop.chains.iter().any(|chain| chain.upstream.tunnel.is_some())
+}
+
+/// The first directed hop from the router before this one back to the sender of a flow; none if the router
+/// is beside the sender.
+fn return_hop(plan: &Plan, directed_hop: &DirectedHop, flow: usize, index: &[[Option<usize>; 2]]) -> Option<usize> {
+    let (at, direction) = (directed_hop.hop, directed_hop.direction);
+    let behind = |hop: &usize| if direction == Direction::Down { *hop < at } else { *hop > at };
+    let hop = plan.flows[flow].path(&plan.hops, direction.reverse()).into_iter().find(behind)?;
+    index[hop][direction.reverse() as usize]
 }
 
 /// Directed hops by hop and direction.

@@ -3,7 +3,7 @@
 use super::{MediumPlan, nullable};
 use ackclock_core::Span;
 use ackclock_core::impairment::{DuplicateConfig, HandoverConfig, JitterConfig, LossConfig, OutageConfig, ReorderConfig};
-use ackclock_core::link::{Framing, PolicerConfig, RateScheduleConfig, ShaperConfig};
+use ackclock_core::link::{Framing, MtuConfig, PolicerConfig, RateScheduleConfig, ShaperConfig};
 use ackclock_core::medium::RoamingConfig;
 use ackclock_core::queue::ack::{AckFilterConfig, AckReconstructorConfig};
 use ackclock_core::queue::{DropFrom, QueueConfig};
@@ -34,6 +34,9 @@ pub struct Hop {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HopDirection {
+    /// Absent or null: a packet of any length passes.
+    #[serde(default)]
+    pub mtu: Option<MtuConfig>,
     /// Absent or null: everything passes.
     #[serde(default)]
     pub policer: Option<PolicerConfig>,

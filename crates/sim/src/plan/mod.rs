@@ -9,11 +9,13 @@ mod check;
 mod flow;
 mod hop;
 mod proxy;
+mod tunnel;
 
 pub use ackclock_core::host_overhead::HostOverhead;
 pub use flow::{Flow, Job};
 pub use hop::{Acks, Hop, HopDirection, RatePlan, RecordingStart, ShaperPlan};
 pub use proxy::{Handshake, Proxy};
+pub use tunnel::Tunnel;
 
 pub use ackclock_core::app::{OnDistribution, UDP_HEADER, UniformTime, WorkloadConfig};
 pub use ackclock_core::medium::{Direction, MediumPlan};
@@ -41,6 +43,9 @@ pub struct Plan {
     /// Absent: no split connections.
     #[serde(default)]
     pub proxies: Vec<Proxy>,
+    /// Absent: no tunnels.
+    #[serde(default)]
+    pub tunnels: Vec<Tunnel>,
     pub captures: Vec<Capture>,
     /// Congestion controls of the user, by the names that flows have for them.
     #[serde(skip)]

@@ -10,6 +10,7 @@ mod figures;
 mod hosts;
 mod media;
 mod packet_radio;
+mod path_mtu;
 mod paths;
 mod plan_keys;
 mod proxies;

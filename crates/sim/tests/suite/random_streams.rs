@@ -22,7 +22,7 @@ impl Watched {
         let content = match body {
             Body::Segment(segment) => format!("{} {}", segment.seq, segment.ack),
             Body::Datagram(datagram) => format!("{}", datagram.number),
-            Body::Raw(_) => String::new(),
+            _ => String::new(),
         };
         self.seen.push(format!("{} {what} {end} {} {content}", now.0, packet.len));
     }

@@ -131,6 +131,8 @@ pub struct RecoveryContext<'a> {
     pub rto_at: &'a mut Time,
     /// Payload of a full segment.
     pub segment: u32,
+    /// Sequence number of a probe of the path MTU in flight.
+    pub mtu_probe: Option<u64>,
     /// Time of the next `on_timer`.
     pub timer: &'a mut Time,
     /// Reduces the window for the recovery.

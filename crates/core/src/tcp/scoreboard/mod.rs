@@ -7,6 +7,7 @@
 //! whatever the window and the number of losses.
 
 mod losses;
+mod resegment;
 mod sack;
 mod segment;
 #[cfg(test)]

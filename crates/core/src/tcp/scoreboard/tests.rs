@@ -66,10 +66,43 @@ fn partial_ack_of_a_segment_leaves_its_rest() {
     assert_eq!(b.first().map(|s| (s.seq, s.len)), Some((150, 50)));
 }
 
+fn shape(board: &Scoreboard) -> Vec<(u64, u32, bool, bool)> {
+    board.ring.iter().map(|sent| (sent.seq, sent.len, sent.is_lost(), sent.is_joined())).collect()
+}
+
+#[test]
+fn packet_is_divided_again_and_lost_when_a_segment_of_it_is_too_long() {
+    let mut b = Scoreboard::default();
+    for (seq, len, joined) in [(0, 100, true), (100, 100, true), (200, 30, false), (230, 80, false)] {
+        b.push(seq, len, Time(seq));
+        b.note_packet(joined, false);
+    }
+    assert_eq!(b.resegment(80).expect("a division"), [0, 0, 1, 3]);
+    let expected = [(0, 80, true, true), (80, 80, true, true), (160, 70, true, false), (230, 80, false, false)];
+    assert_eq!(shape(&b), expected);
+    assert_eq!((b.first_index(), b.lost_out(), b.in_flight(), b.losses()), (4, 3, 1, 3));
+    assert_eq!(b.next_lost(), Some(4));
+}
+
+#[test]
+fn division_keeps_what_is_sacked_and_changes_nothing_when_all_is_short() {
+    let mut b = board(4);
+    assert_eq!(b.resegment(100), None);
+    assert_eq!(b.first_index(), 0);
+    b.sack(SIZE, 2 * SIZE);
+    b.mark_lost(0);
+    b.on_retransmit(0, 4 * SIZE, Time(9));
+    assert_eq!(b.resegment(60).expect("a division").len(), 7);
+    let lens: Vec<u32> = b.ring.iter().map(|sent| sent.len).collect();
+    assert_eq!(lens, [60, 40, 100, 60, 40, 60, 40]);
+    assert_eq!((b.sacked_out(), b.lost_out(), b.retrans_out()), (1, 6, 0));
+    assert_eq!(b.ack_to(4 * SIZE).segments, 7);
+}
+
 proptest! {
     /// The counts agree with a recount after any sequence of events.
     #[test]
-    fn counts_agree_with_a_recount(steps in prop::collection::vec((0u8..7, 0u64..40, 1u64..6), 1..200)) {
+    fn counts_agree_with_a_recount(steps in prop::collection::vec((0u8..8, 0u64..40, 1u64..6), 1..200)) {
         let mut b = Scoreboard::default();
         let mut next = 0;
         for (what, at, n) in steps {
@@ -79,6 +112,7 @@ proptest! {
                 2 => { b.ack_to(edge); }
                 3 => { b.sack(edge, (edge + n * SIZE / 2).min(next)); b.mark_lost_below_sacks(3); }
                 4 => { b.sack(edge, (edge + n * SIZE).min(next)); b.mark_lost_below_forward_ack(3); b.mark_lost_retransmissions(); }
+                6 => { b.resegment(SIZE as u32 - 10 * n as u32); }
                 5 => if let Some(i) = b.next_lost() { b.on_retransmit(i, next, Time(next)); },
                 _ => b.mark_all_lost(),
             }

@@ -9,7 +9,7 @@ use crate::tcp::delivery_rate::AckDelivery;
 use crate::tcp::ecn::MarkReport;
 use crate::tcp::info::CaState;
 use crate::tcp::pacer::Pacer;
-use crate::tcp::recovery::{AckInfo, AnyRecovery, LinuxAck, Recovery, RecoveryContext};
+use crate::tcp::recovery::{AckInfo, AnyRecovery, LinuxAck, LinuxRecovery, Recovery, RecoveryContext};
 use crate::tcp::scoreboard::Acked;
 use crate::tcp::stats::SendLimit;
 use crate::tcp::timestamps::TimestampEcho;
@@ -111,6 +111,9 @@ impl Sender {
         } else {
             self.slow_path_ack(now, segment, echo);
         }
+        if self.mtu_search.is_some() {
+            self.check_mtu_probe(now);
+        }
     }
 
     /// As `on_ack`, where Linux's packets divide what is sent.
@@ -183,6 +186,9 @@ impl Sender {
         }
         let (recovery, mut ctx) = self.recovery_context(now);
         let mut grow = recovery.on_ack(&info, &mut ctx);
+        if self.recovery.linux_mut().is_some_and(LinuxRecovery::take_mtu_probe_loss) {
+            self.on_mtu_probe_lost(now);
+        }
         if let Some(cwv) = &mut self.window_cut.cwv {
             cwv.after_recovery(now, self.recovery.active(), &mut self.cc, self.stats.retransmitted_segments);
         }
@@ -312,8 +318,10 @@ impl Sender {
     pub(super) fn recovery_context(&mut self, now: Time) -> (&mut AnyRecovery, RecoveryContext<'_>) {
         self.fast_path = false;
         let already_reduced = self.ecn.as_ref().is_some_and(|ecn| ecn.already_reduced(&self.cc));
+        let mtu_probe = self.mtu_probe_start();
         let ctx = RecoveryContext {
             now,
+            mtu_probe,
             scoreboard: &mut self.scoreboard,
             cc: &mut self.cc,
             stats: &mut self.stats,

@@ -45,7 +45,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn fast_path_ack(&mut self, now: Time, segment: &Segment, echo: TimestampEcho) {
         // A send buffer smaller than a segment makes small segments.
-        self.fast_path = self.send_buffer >= u64::from(self.segment);
+        self.fast_path = self.send_buffer >= u64::from(self.segment) && !self.searches_mtu();
         self.update_window(segment);
         let acked = self.scoreboard.ack_clean_to(segment.ack);
         self.advance(now, segment.ack, &acked, echo, None);

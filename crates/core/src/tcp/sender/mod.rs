@@ -13,6 +13,7 @@ mod fine_timer;
 mod frto;
 mod idle_restart;
 mod limits;
+mod path_mtu;
 mod psh;
 mod send;
 mod timers;
@@ -29,6 +30,7 @@ pub use undo::Undo;
 use cwnd_limit::CwndLimit;
 use fine_timer::FineTimer;
 use idle_restart::CwndUsage;
+use path_mtu::PathMtuSearch;
 use psh::TsoBurst;
 use tsq::Tsq;
 use window_cut::SenderWindowCut;
@@ -142,6 +144,8 @@ pub struct Sender {
     /// Vegas's retransmission, where the host uses it.
     fine_timer: Option<FineTimer>,
     limit_since: Time,
+    /// None where the host does not probe.
+    mtu_search: Option<Box<PathMtuSearch>>,
     /// Scratch space for `report_losses`.
     lost: Vec<Index>,
     /// None where TSQ is off, or the host's queue does not report departures.
@@ -248,6 +252,7 @@ impl Sender {
             persists: in_packets && config.linux_rules.has(LinuxRule::PersistTimer),
             probe_backoff: 0,
             full_segment: config.segment,
+            mtu_search: PathMtuSearch::new(config.mtu_probing).map(Box::new),
             block_bytes: 0,
             retransmit_burst: RetransmitBurst::default(),
             config,
@@ -277,6 +282,9 @@ impl Sender {
         self.needs_slow_path = self.ecn.is_some() || self.fine_timer.is_some() || self.window_cut.cwv.is_some();
         self.needs_slow_path |= self.tsq.is_some() || (self.delivery_rate.is_some() && self.recovery.wants_sends());
         self.limit_since = now;
+        if self.mtu_search.is_some() {
+            self.start_mtu_search();
+        }
         if let Some(rtt) = syn_rtt {
             self.on_rtt(rtt);
             self.rtt.note_min(rtt);

@@ -4,6 +4,7 @@ use super::cwnd_limit::SentBurst;
 use super::fast_path::FastPoll;
 use super::frto::FrtoStep;
 use super::idle_restart::window_after_idle;
+use super::path_mtu::ProbeStep;
 use super::write_queue::BurstPlan;
 use super::{NONE, RetransmitBurst, STREAM_START, Sender, Transmit, psh};
 use crate::app::Socket;
@@ -202,12 +203,23 @@ impl Sender {
             return Err(SendLimit::Pacing);
         }
         if self.scoreboard.lost_out() > 0 {
+            if self.mtu_search.is_some() {
+                self.give_up_mtu_probe(now);
+            }
             match self.next_repair(now, socket) {
                 Some(NextRepair::Retransmit(index)) if room => return Ok((self.retransmit(now, index, socket), None)),
                 // Only the window limits a retransmission.
                 Some(_) => return Err(self.window_limit()),
                 None => in_flight = self.recovery.in_flight(&self.scoreboard),
             }
+        }
+        match if self.mtu_search.is_some() { self.mtu_probe_step(socket, in_flight) } else { None } {
+            Some(ProbeStep::Wait) => return Err(self.window_limit()),
+            Some(ProbeStep::Send(size)) => {
+                self.begin_mtu_probe(now, size);
+                return Ok(self.send_new(now, size, false, socket));
+            }
+            None => {}
         }
         if self.in_packets {
             return self.next_of_packets(now, socket, in_flight, room);

@@ -58,6 +58,9 @@ impl Sender {
             return;
         }
         self.stats.timeouts += 1;
+        if self.mtu_search.is_some() {
+            self.search_mtu_on_timeout(now);
+        }
         if self.recovery.linux().is_some() {
             return self.on_linux_timeout(now);
         }

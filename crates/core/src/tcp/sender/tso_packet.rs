@@ -97,7 +97,7 @@ impl Sender {
     pub(super) fn bound_segment(&mut self) {
         if self.in_packets {
             let bound = self.half_window().max(u64::from(SMALLEST_SEGMENT));
-            self.segment = self.full_segment.min(u32::try_from(bound).unwrap_or(u32::MAX));
+            self.segment = self.path_segment().min(u32::try_from(bound).unwrap_or(u32::MAX));
         }
     }
 

@@ -9,6 +9,7 @@ use super::Scenario;
 use super::values::Window;
 use crate::invalid::Read;
 use crate::keys::Checked;
+use crate::link::tunnel::Tunnel;
 use crate::sources::{Recording, sources};
 use flows::FlowPlans;
 use serde_json::{Map, Value as Json, json};
@@ -59,7 +60,16 @@ impl Scenario {
         if !proxies.is_empty() {
             document["proxies"] = proxies.into();
         }
+        if !self.tunnel.is_empty() {
+            document["tunnels"] = self.tunnel.iter().map(|tunnel| self.tunnel_plan(tunnel)).collect();
+        }
         Ok(Plan { document, recordings })
+    }
+
+    fn tunnel_plan(&self, tunnel: &Tunnel) -> Json {
+        let mut plan = json!(tunnel.config());
+        plan["over"] = self.hops_under(tunnel).into();
+        plan
     }
 
     fn measure_plan(&self) -> Json {

@@ -19,6 +19,7 @@ pub fn check(config: &HopDirection) -> Checked {
         (Some(RatePlan::Trace { times_ms, start }), _) => check_trace(times_ms, *start)?,
         _ => {}
     }
+    config.mtu.map_or(Ok(()), |mtu| mtu.check())?;
     config.policer.map_or(Ok(()), |policer| policer.check())?;
     config.shaper.as_ref().map_or(Ok(()), |shaper| check_shaper(shaper).map_err(|message| format!("shaper: {message}")))?;
     config.queue.map_or(Ok(()), |queue| queue.check())?;

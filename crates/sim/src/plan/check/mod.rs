@@ -6,6 +6,7 @@ mod direction;
 mod flow;
 mod medium;
 mod proxy;
+mod tunnels;
 
 use super::{Direction, End, Hop, Measure, Plan, PlanError};
 use ackclock_core::Span;
@@ -25,6 +26,7 @@ impl Plan {
             .and_then(|()| self.check_hops())
             .and_then(|()| self.check_flows())
             .and_then(|()| proxy::check(self))
+            .and_then(|()| tunnels::check(self).map_err(PlanError::from))
             .and_then(|()| self.check_captures())
     }
 
@@ -52,9 +54,9 @@ impl Plan {
         // A medium has a chain for each station.
         let per_station = |h: &Hop| h.per_client || h.medium.is_some();
         let directions = |per_client: bool| self.hops.iter().filter(|h| per_station(h) == per_client).count() as u64 * 2;
-        // One direction of a hop has at most eleven elements; a flow has two endpoints and an
+        // One direction of a hop has at most fifteen elements; a flow has two endpoints and an
         // overhead element.
-        let members = 11 * (directions(false) + directions(true) * clients) + 3 * flows;
+        let members = 15 * (directions(false) + directions(true) * clients) + 3 * flows;
         ensure(members < MAX_MEMBERS, || {
             format!("{clients} clients and {flows} flows need up to {members} elements: at most {MAX_MEMBERS} are possible")
         })?;

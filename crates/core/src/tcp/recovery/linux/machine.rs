@@ -65,6 +65,8 @@ pub struct State {
     /// A CWR flag is due on the next data (true), or no longer (false).
     pub cwr_flag: Option<bool>,
     pub probe: LossProbe,
+    /// The oldest segment is lost, and is the probe of the path MTU.
+    pub mtu_probe_lost: bool,
 }
 
 impl Default for State {
@@ -95,6 +97,7 @@ impl Default for State {
             delivered: 0,
             cwr_flag: None,
             probe: LossProbe::default(),
+            mtu_probe_lost: false,
         }
     }
 }
@@ -228,6 +231,22 @@ impl State {
         self.cwr_flag = Some(true);
         self.frto = self.settings.frto && (new_recovery || self.retransmits > 0);
         self.retransmits += 1;
+        self.rexmit = Rexmit::Lost;
+    }
+
+    /// `tcp_simple_retransmit()`: what is too long is retransmitted in state Loss. The path has not become
+    /// worse, so cwnd stays, in segments.
+    pub(super) fn on_mtu_reduced(&mut self, ctx: &mut RecoveryContext<'_>) {
+        if self.ca_state != CaState::Loss {
+            let ssthresh = self.current_ssthresh(ctx.cc);
+            if ssthresh != ctx.cc.ssthresh() && !ctx.cc.controls_recovery() {
+                ctx.cc.on_restart(ctx.now, CongestionWindow { cwnd: ctx.cc.cwnd(), ssthresh });
+            }
+            self.high_seq = ctx.next;
+            (self.undo.prior_ssthresh, self.undo.marker) = (None, None);
+            self.frto = false;
+            self.ca_state = CaState::Loss;
+        }
         self.rexmit = Rexmit::Lost;
     }
 
@@ -470,6 +489,11 @@ impl State {
         self.identify_losses(ack.advanced, set_timer, ctx);
         if ctx.scoreboard.lost_out() == 0 {
             self.try_to_open(ack.ece, ctx);
+            return false;
+        }
+        // No congestion: the sender divides it (`tcp_mtup_probe_failed()`).
+        if self.ca_state < CaState::Cwr && ctx.mtu_probe == Some(ctx.una) {
+            self.mtu_probe_lost = true;
             return false;
         }
         self.enter_recovery(ack.ece, ctx);

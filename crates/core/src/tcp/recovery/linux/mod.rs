@@ -90,6 +90,21 @@ impl LinuxRecovery {
         self.0.probe.is_due()
     }
 
+    /// All segments have new indices.
+    pub fn follow_division(&mut self, ctx: &mut RecoveryContext<'_>) {
+        self.0.rack.follow_division(ctx.scoreboard);
+    }
+
+    /// The probe of the path MTU was lost, since the last call.
+    pub fn take_mtu_probe_loss(&mut self) -> bool {
+        std::mem::take(&mut self.0.mtu_probe_lost)
+    }
+
+    /// Segments in flight have become too long, were divided, and are marked lost.
+    pub fn on_mtu_reduced(&mut self, ctx: &mut RecoveryContext<'_>) {
+        self.0.on_mtu_reduced(ctx);
+    }
+
     /// The retransmission timer runs again after the RTO.
     pub fn restart_after_rto(&mut self, ctx: &mut RecoveryContext<'_>) {
         let wheel = self.0.settings.wheel;

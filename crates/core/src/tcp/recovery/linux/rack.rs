@@ -2,7 +2,7 @@
 //! `tcp_rack_update_reo_wnd()`.
 
 use super::RecoveryContext;
-use crate::tcp::scoreboard::{Index, SentSegment};
+use crate::tcp::scoreboard::{Index, Scoreboard, SentSegment};
 use crate::units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -140,6 +140,17 @@ impl Rack {
         } else if self.persist == 0 {
             self.steps = 1;
         }
+    }
+
+    /// All segments have new indices: the last transmissions of those in flight, in the order of sending.
+    pub fn follow_division(&mut self, scoreboard: &Scoreboard) {
+        let delivered = self.total_delivered;
+        let in_flight = (scoreboard.first_index()..scoreboard.end_index()).filter_map(|index| {
+            Some((index, scoreboard.get(index).filter(|sent| !sent.is_sacked() && !is_waiting(sent))?.sent_at))
+        });
+        let mut sent: Vec<XmitRecord> = in_flight.map(|(index, at)| XmitRecord { at, index, delivered }).collect();
+        sent.sort_by_key(|record| (record.at, record.index));
+        self.sent = sent.into();
     }
 
     /// The front holds no transmission that is of use.
