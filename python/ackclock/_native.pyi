@@ -89,6 +89,10 @@ class Scenario:
         """The hops, server first."""
 
     @property
+    def tunnel(self) -> tuple[CheckedTable, ...]:
+        """The [[tunnel]] tables."""
+
+    @property
     def duration(self) -> int: ...
     @property
     def seeds(self) -> tuple[int, ...]: ...

@@ -318,3 +318,12 @@ def test_kernel_counts_the_bytes_of_a_packet_by_the_exported_stab(line, framing,
         for found, size in zip(counted, sizes, strict=True)
     ]
     assert all(0 <= bytes_ < grain for bytes_ in more), more
+
+
+def test_export_of_an_mtu_and_a_tunnel_names_how_to_set_them(line):
+    path = Path(line('mtu.down = { ip = "1400 B" }'))
+    hop = tomllib.loads(path.read_text())["hop"][0]["name"]
+    path.write_text(f'{path.read_text()}\n[[tunnel]]\nkind = "gre"\nover = ["{hop}"]\n')
+    _, missing = tc(str(path))
+    assert any("`ip link set DEV mtu 1400`" in text for text in missing)
+    assert any(f"a gre tunnel over {hop}" in text for text in missing)

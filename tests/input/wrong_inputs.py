@@ -46,6 +46,7 @@ HOP = {"name": "air", "rate": "1 Mb/s", "delay": "5 ms"}
 BESIDE: dict[str, dict[str, Any]] = {
     "GilbertElliott": {"mean": 0.01},
     "LinkLayer": {"cells": "atm"},
+    "Tunnel": {"over": ["air"]},
     "Cap": {"rate": "1 Mb/s"},
     "Station": {"fading": {"kind": "ar1", "mean": 15, "sd": 5, "correlation": "1 s"}},
     "Wlan": {"standard": "802.11n"},

@@ -211,6 +211,14 @@ def test_link_description_is_in_path_order_with_values_by_direction() -> None:
     assert air.lines == ["↓ 8 Mb/s", "↑ recorded rate, up.gz", "queue of 50 packets", "↓ loss: bernoulli mean 0.0001"]
 
 
+def test_link_description_names_an_mtu() -> None:
+    hop = {"name": "line", "mtu": {"down": {"ip": "1400 B", "icmp": False}, "up": {"ip": "1492 B", "clamp_mss": True}}}
+    assert link_path([hop]).steps[0].lines == [
+        "↓ packets of at most 1400 B, without a report to senders",
+        "↑ packets of at most 1492 B, MSS clamped",
+    ]
+
+
 def test_link_description_names_policer_shaper_and_framing() -> None:
     shaper = {"rate": "18 Mb/s", "queue": {"kind": "cake"}}
     policer = {"rate": "20 Mb/s", "burst": "40 kB"}

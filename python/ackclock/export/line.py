@@ -103,6 +103,10 @@ def _take_rest(line: Line, hop: Hop, side: Direction, *, is_slowest: bool) -> No
             line.lacks(hop.name, unframed(side.framing))
     elif side.framing != "none":
         line.lacks(hop.name, f"{side.framing} framing: headers are not compressed")
+    if side.mtu:
+        line.lacks(
+            hop.name, f"an MTU of {side.mtu.ip} B: set it on the interface (`ip link set DEV mtu {side.mtu.ip}`)"
+        )
     if side.policer:
         line.lacks(hop.name, f"a policer of {show_rate(side.policer.rate)}: tc has it on ingress, as a filter")
     if side.shaper and not is_slowest:

@@ -59,4 +59,8 @@ def export_link(link: str, to: str) -> Exported:
     lines = lines_of(scenario.hop)
     files = FORMATS[to](scenario.title, lines)
     missing = tuple(text for line in lines.values() for text in line.missing)
+    missing += tuple(
+        f"a {tunnel.kind} tunnel over {', '.join(tunnel.over)}: set it up between the namespaces"
+        for tunnel in scenario.tunnel
+    )
     return Exported(link, to, files, missing)

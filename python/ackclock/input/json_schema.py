@@ -48,7 +48,7 @@ def json_schema(kind: str) -> Schema:
     definitions = _native.table_schema(TABLES[kind])[1]
     if kind == "link":
         properties = _native.table_schema("Scenario")[1]["Scenario"]["properties"]
-        shared = {name: properties[name] for name in ("title", "source", "hop")}
+        shared = {name: properties[name] for name in ("title", "source", "hop", "tunnel")}
         keys = {**shared, "assumed": _ASSUMED, "fit": _FIT}
         top = _top("link file", {"description": _LINK, "properties": keys, "required": ["hop"]})
     else:

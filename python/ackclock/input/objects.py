@@ -363,6 +363,7 @@ class Hop(_Input):
     """
 
     name: str
+    mtu: Sides | None = None
     policer: Sides | None = None
     shaper: Sides | None = None
     rate: Rate | Recording | Sides | None = None
@@ -404,6 +405,8 @@ class Link:
     hops: Sequence[Hop | Mapping[str, Any]]
     title: str = ""
     source: str = ""
+    tunnels: Sequence[Mapping[str, Any]] = ()
+    """[[tunnel]] tables."""
     folder: Path | None = field(default=None, compare=False)
     """Folder of the file that it came from: recorded rates are named relative to it."""
 
@@ -419,7 +422,9 @@ class Link:
 
         path = link_path(str(link))
         data = read_document(path).data
-        return cls(data.get("hop", []), data.get("title", ""), data.get("source", ""), path.parent)
+        return cls(
+            data.get("hop", []), data.get("title", ""), data.get("source", ""), data.get("tunnel", ()), path.parent
+        )
 
     def with_hop(self, name: str, **keys: Any) -> Link:
         """A copy in which one hop has other values for these keys; None removes a key.
@@ -441,6 +446,8 @@ class Link:
 
         texts = {"title": self.title, "source": self.source}
         data = {**{key: text for key, text in texts.items() if text}, "hop": [plain(hop) for hop in self.hops]}
+        if self.tunnels:
+            data["tunnel"] = [dict(tunnel) for tunnel in self.tunnels]
         if self.folder is not None:
             absolute_traces(data, self.folder)
         return data

@@ -58,6 +58,9 @@ def _describe(key: str, value: Any) -> str:
             return f"split-TCP proxy, {keys['buffer']} in each direction"
         case "handover", {**keys}:
             return f"another path every {keys['every']}, nothing for {keys['gap']} after a change"
+        case "mtu", {"ip": size, **rest}:
+            black_hole = "" if rest.get("icmp", True) else ", without a report to senders"
+            return f"packets of at most {size}{black_hole}" + (", MSS clamped" if rest.get("clamp_mss") else "")
         case "policer", {"rate": limit, "burst": burst, **rest}:
             what = "marks" if rest.get("exceed") == "ce" else "drops"
             return f"policer of {limit}, which {what} what exceeds a burst of {burst}"

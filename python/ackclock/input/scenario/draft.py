@@ -16,7 +16,7 @@ from ackclock.input.link.names import PACKAGED, other_name, other_names, package
 from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.model import Scenario
 
-LINK_KEYS = ("title", "source", "hop", "assumed", "fit")
+LINK_KEYS = ("title", "source", "hop", "tunnel", "assumed", "fit")
 """Keys of a link file; `assumed` (`Assumption`) and `fit`, what `ackclock fit` records, are no part
 of the link."""
 
@@ -122,17 +122,24 @@ class _Checking:
         hops = copy.deepcopy(self.link.data["hop"])
         absolute_traces(hops, self.link.folder)
         self.data["hop"] = hops
+        if tunnels := self.link.data.get("tunnel"):
+            self.data.setdefault("tunnel", copy.deepcopy(tunnels))
         for key in ("title", "source"):
             self.data.setdefault(key, self.link.data.get(key, ""))
         if path.parent == PACKAGED and path.name not in (Path(name).name, f"{Path(name).name}.toml"):
             self.data["title"] = f"{self.data['title']} ({name}: the packaged link {path.stem})"
+
+    def _of_link(self) -> set[Key]:
+        """The tables and texts that the link has, and not the scenario."""
+        of_link: set[Key] = {("hop",), ("title",), ("source",)}
+        return of_link if "tunnel" in self.document.data else {*of_link, ("tunnel",)}
 
     def _error(self, loc: Key, invalid: InvalidValue) -> InputError:
         for place, path in self.swept.items():
             if loc[: len(place)] == place or place[: len(loc)] == loc:
                 at = self.document.error(_sweep_loc(self.document, (path,)), invalid)
                 return InputError.of(invalid, file=at.file, line=at.line, key=f"sweep.{path}")
-        source = self.link if self.link and loc[:1] in (("hop",), ("title",), ("source",)) else self.document
+        source = self.link if self.link and loc[:1] in self._of_link() else self.document
         error = source.error(loc, invalid)
         return InputError.of(invalid, file=error.file, line=error.line, key=format_loc(loc, self.data))
 
