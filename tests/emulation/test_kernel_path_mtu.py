@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,3 +103,48 @@ def test_kernel_sender_behind_a_small_mtu_does_what_the_engine_does() -> None:
     assert MTU - 52 - 8 < probed["mss"] <= MTU - 52
     simulated = engine(PROBED, {"icmp": False}, mtu_probing="black-hole")
     assert simulated["completed_s"] - simulated["from_s"] == pytest.approx(probed["seconds"], abs=STALL_TOLERANCE_S)
+
+
+ECHO = """
+import socket
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.setsockopt(socket.IPPROTO_IP, 10, 0)
+server.bind(("0.0.0.0", 9))
+while True:
+    server.sendto(*server.recvfrom(4000))
+"""
+DATAGRAMS = """
+import json, os, socket, sys
+IP_MTU_DISCOVER, IP_MTU, DONT, DO = 10, 14, 0, 2
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.connect((os.environ["ACKCLOCK_SERVER"], 9))
+client.settimeout(0.5)
+def echoed(size, tries=1):
+    for _ in range(tries):
+        try:
+            client.send(bytes(size))
+            return len(client.recv(4000)) == size
+        except OSError:
+            pass
+    return False
+ready = echoed(100, 40)
+client.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, DONT)
+divided = echoed(1472, 3)
+client.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, DO)
+longest, longer = echoed(1372, 3), echoed(1373)
+found = [ready, divided, longest, longer, client.getsockopt(socket.IPPROTO_IP, IP_MTU)]
+open(sys.argv[1], "w").write(json.dumps(found))
+"""
+
+
+@pytest.mark.realtime
+@pytest.mark.skipif(not namespaces(), reason="no network namespaces")
+@pytest.mark.parametrize(("icmp", "found"), [(True, MTU), (False, 1500)])
+def test_real_host_s_datagrams_are_divided_or_reported(tmp_path: Path, icmp: bool, found: int) -> None:
+    """With "don't fragment" the host learns the MTU from the emulator's ICMP message."""
+    path = tmp_path / "found.json"
+    hop = {"name": "line", "rate": "20 Mb/s", "delay": "5 ms", "mtu": {"ip": f"{MTU} B", "icmp": icmp}}
+    client = [sys.executable, "-c", DATAGRAMS, str(path)]
+    server = [sys.executable, "-c", ECHO]
+    ackclock.emulate({"hop": [hop]}, client, server=server, server_ready="none", seconds=40, log=False)
+    assert json.loads(path.read_text()) == [True, True, True, False, found]
