@@ -50,6 +50,7 @@ class OverviewDocument(TypedDict):
     base_rtt_ms: float
     directions: dict[Direction, Bottleneck]
     hops: Sequence[Mapping[str, Any]]
+    tunnels: NotRequired[Sequence[Mapping[str, Any]]]
     fit: NotRequired[FittedLink]
     scenario: NotRequired[Mapping[str, Any]]
     sweep: NotRequired[Mapping[str, Sequence[object]] | None]
@@ -113,6 +114,8 @@ def overview(name: str) -> Overview:
         "directions": {"down": _bottleneck(scenario.hop, "down"), "up": _bottleneck(scenario.hop, "up")},
         "hops": shown["hop"],
     }
+    if tunnels := shown.get("tunnel"):
+        described["tunnels"] = tunnels
     if is_link:
         if fitted := document.data.get("fit"):
             described["fit"] = fitted
@@ -154,6 +157,9 @@ def _rows(document: OverviewDocument) -> Iterator[tuple[str, ...]]:
 
 
 def _sentences(document: OverviewDocument) -> Iterator[str]:
+    for tunnel in document.get("tunnels", ()):
+        keys = {key: value for key, value in tunnel.items() if key != "over"}
+        yield f"Tunnel over {', '.join(tunnel['over'])}: {setting_text(keys)}."
     if document["source"]:
         yield f"Source: {document['source']}."
     yield f"RTT without queues and transmission times: {milliseconds(document['base_rtt_ms'])}."

@@ -217,6 +217,8 @@ def test_link_description_names_an_mtu() -> None:
         "↓ packets of at most 1400 B, without a report to senders",
         "↑ packets of at most 1492 B, MSS clamped",
     ]
+    (step,) = link_path([{"name": "line", "delay": "1 ms"}], [{"kind": "gre", "over": ["line"]}]).steps
+    assert step.lines == ["inside a gre tunnel", "1 ms one way"]
 
 
 def test_link_description_names_policer_shaper_and_framing() -> None:

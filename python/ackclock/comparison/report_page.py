@@ -63,7 +63,10 @@ def page(document: Comparison, panels: Sequence[Panel], given: RunInput) -> Page
                 "with a good rate, "
                 "the best of every other variant, and the last",
             ),
-            Section("The link", [link_path(given.scenario["hop"]), Facts(_link_facts(document))]),
+            Section(
+                "The link",
+                [link_path(given.scenario["hop"], given.scenario.get("tunnel", ())), Facts(_link_facts(document))],
+            ),
             run_section(given),
         ],
         notes=_notes(document),

@@ -56,7 +56,7 @@ def page(done: Emulation, panels: Sequence[Panel], given: RunInput) -> Page:
             Section("Connections", _connections(done.flows)),
             Section("The emulator's errors", [_clients(document), _machine(document)]),
             time_section(panels, "the queues of the link, and simulated flows if there are any"),
-            Section("The link", [link_path(given.scenario["hop"])]),
+            Section("The link", [link_path(given.scenario["hop"], given.scenario.get("tunnel", ()))]),
             replace(
                 run_section(replace(given, scenario=_as_run(given.scenario, document))),
                 lead="The link's random numbers are reproducible; the packets of real hosts are not.",

@@ -8,16 +8,20 @@ from typing import Any
 
 from ackclock.format import setting_text
 from ackclock.report.page import Path, PathStep
-from ackclock.report.run_input import HopTable
+from ackclock.report.run_input import HopTable, TunnelTable
 
 _KEYS = [key for key in HopTable.__annotations__ if key not in ("name", "only", "per_client")]
 """The elements of a hop, in the order in which they are shown."""
 _ARROW = {"down": "↓", "up": "↑"}
 
 
-def link_path(hops: Sequence[HopTable]) -> Path:
-    """The diagram of ``hops``: [[hop]] tables as written in a link file or scenario."""
-    return Path([PathStep(_name(hop), _lines(hop)) for hop in hops])
+def link_path(hops: Sequence[HopTable], tunnels: Sequence[TunnelTable] = ()) -> Path:
+    """The diagram of ``hops`` and ``tunnels``: tables as written in a link file or scenario."""
+
+    def inside(hop: HopTable) -> list[str]:
+        return [f"inside a {tunnel['kind']} tunnel" for tunnel in tunnels if hop.get("name") in tunnel["over"]]
+
+    return Path([PathStep(_name(hop), [*inside(hop), *_lines(hop)]) for hop in hops])
 
 
 def _name(hop: HopTable) -> str:

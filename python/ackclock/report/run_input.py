@@ -34,6 +34,13 @@ class HopTable(TypedDict, total=False):
     handover: object
 
 
+class TunnelTable(TypedDict, total=False):
+    """A [[tunnel]] table as written."""
+
+    kind: str
+    over: list[str]
+
+
 class WorkloadTable(TypedDict, total=False):
     """A workload as written; the keys of its kind are not shown."""
 
@@ -66,6 +73,7 @@ class ScenarioTables(TypedDict, total=False):
     seeds: list[int]
     tcp: TcpTable
     hop: list[HopTable]
+    tunnel: list[TunnelTable]
     flow: list[FlowTable]
 
 

@@ -40,7 +40,7 @@ def page(given: RunInput, summaries: Sequence[ExplainedRun], panels: Sequence[Pa
             time_section(panels, "the flows and queues of the lowest seed"),
             Section("Flows", [table for table in (_flows(summaries), model_table(summaries)) if table]),
             Section("Hops", [_hops(summaries)]),
-            Section("The link", [link_path(scenario["hop"])]),
+            Section("The link", [link_path(scenario["hop"], scenario.get("tunnel", ()))]),
             run_section(given),
         ],
         notes=["Means over seeds with the 95 % interval of the mean below."] if n > 1 else ["One seed: no intervals."],

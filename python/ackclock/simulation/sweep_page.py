@@ -62,7 +62,7 @@ def page(document: Sweep, given: RunInput, panels: Sequence[Panel]) -> Page:
             *([Section("Over the swept values", drawn)] if (drawn := curves(cells, label)) else []),
             *([time_section(panels, "the lowest seed of some points")] if panels else []),
             Section("Points", [*([] if drawn else [_chart(cells)]), _table(cells)]),
-            Section("The link at the first point", [link_path(scenario["hop"])]),
+            Section("The link at the first point", [link_path(scenario["hop"], scenario.get("tunnel", ()))]),
             run_section(given),
         ],
         notes=["Means over seeds with the 95 % interval of the mean below."],
