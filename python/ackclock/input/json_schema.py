@@ -47,6 +47,7 @@ def json_schema(kind: str) -> Schema:
         raise InputError(format_value(kind), choices(KINDS, kind), key="kind")
     definitions = _native.table_schema(TABLES[kind])[1]
     if kind == "link":
+        definitions |= _native.table_schema("Tunnel")[1]
         properties = _native.table_schema("Scenario")[1]["Scenario"]["properties"]
         shared = {name: properties[name] for name in ("title", "source", "hop", "tunnel")}
         keys = {**shared, "assumed": _ASSUMED, "fit": _FIT}
