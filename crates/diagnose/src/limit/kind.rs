@@ -129,7 +129,7 @@ impl LimitKind {
 /// same cause, so their shares count together. A cwnd without a reduction grows by a factor in each
 /// RTT, so the wait of the ACKs in a queue lengthens each step of the growth: the path of the ACKs
 /// is the limit if goodput without that wait would be a fifth higher.
-pub(super) fn largest(shares: &BTreeMap<String, f64>, after_loss: bool) -> LimitKind {
+pub(crate) fn largest(shares: &BTreeMap<String, f64>, after_loss: bool) -> LimitKind {
     let share = |kind: LimitKind| shares.get(kind.name()).copied().unwrap_or(0.0);
     let first_largest = |kinds: &mut dyn Iterator<Item = LimitKind>| {
         kinds.fold(LimitKind::Bottleneck, |best, kind| if share(kind) > share(best) { kind } else { best })

@@ -14,6 +14,8 @@ mod kind;
 pub use decision::FlowLimit;
 pub use facts::LimitFacts;
 pub use figures::{PlanFigures, RunFigures};
+#[cfg(feature = "capture")]
+pub(crate) use kind::largest;
 pub use kind::{KINDS, LimitKind, LimitWords};
 
 use crate::number_text::sentence;
