@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from ackclock.export import qdisc_syntax
-from ackclock.input.link.hop import PER_DIRECTION
 from ackclock.link_import import link_table
 from ackclock.link_import.cake_framing import CAKE_FRAMINGS, cake_framing
 from ackclock.link_import.path_setup import Bucket, Framing
@@ -49,14 +48,10 @@ def test_bucket_is_a_shaper_with_its_queue_when_it_holds_more_than_a_millisecond
     assert hop == {"name": "ppp0-tbf", "queue": {"up": queue}, "rate": {"up": "8 Mb/s"}}
 
 
-def test_mtu_of_an_interface_is_a_key_when_link_files_read_it(hops, monkeypatch):
+def test_mtu_of_an_interface_is_that_of_its_hop(hops):
     text = "ip link set dev ppp0 mtu 1400\ntc qdisc add dev ppp0 root netem delay 3ms"
-    monkeypatch.setattr(link_table, "reads_mtu", lambda: True)
     (hop,), lost = hops(text)
     assert (hop["mtu"], lost) == ({"up": {"ip": "1400 B"}}, [])
-    monkeypatch.setattr(link_table, "reads_mtu", lambda: False)
-    (hop,), lost = hops(text)
-    assert "mtu" not in hop and lost == ["an MTU of 1400 B: packets of any size pass here"]
     (hop,), lost = hops(text.replace("1400", "1500"))
     assert "mtu" not in hop and lost == []
 
@@ -104,10 +99,6 @@ def test_overheads_are_those_of_the_manual(kind):
         total = max(size + framing.overhead, framing.mpu)
         expected = {"atm": 53 * ((total + 47) // 48), "ptm": total + (total + 63) // 64, "none": total}
         assert framing.counted(size) == expected[framing.cells]
-
-
-def test_mtu_is_read_when_a_hop_has_the_key():
-    assert link_table.reads_mtu() == ("mtu" in PER_DIRECTION)
 
 
 def test_policer_and_shaper_of_examples_have_all_their_keys():

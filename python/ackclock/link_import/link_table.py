@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InvalidValue
-from ackclock.input.checked_table import ReadBy
 from ackclock.input.units import show_rate, show_size, show_time
 from ackclock.link_import.cake_framing import CAKE_FRAMINGS
-from ackclock.link_import.path_setup import FULL_PACKET, SIDES, Bucket, Framing, PathSetup, Side, Stage, merged
+from ackclock.link_import.path_setup import FULL_PACKET, SIDES, Bucket, Framing, PathSetup, Stage, merged
 
 BURST_TIME = 1000
 """A bucket that holds at most 1/1000 s of its rate is a line of this rate."""
@@ -20,14 +18,8 @@ TraceName = Callable[[Path], str]
 
 
 def hops(setup: PathSetup, trace_name: TraceName, rtt: int | None = None) -> list[Keys]:
-    """The hops of a link file, server first. `rtt` in ps is that of the rest of the path.
-
-    What the link file does not express is added to `setup`.
-    """
-    for line, mtu in setup.mtu.values():
-        if not reads_mtu():
-            setup.differ(line, f"an MTU of {mtu} B: packets of any size pass here")
-    sides = {side: [_keys(stage, side, setup, trace_name) for stage in merged(setup.stages[side])] for side in SIDES}
+    """The hops of a link file, server first. `rtt` in ps is that of the rest of the path."""
+    sides = {side: [_keys(stage, setup, trace_name) for stage in merged(setup.stages[side])] for side in SIDES}
     found: list[Keys] = [{"name": "internet", "delay": show_time(rtt // 2)}] if rtt else []
     if all(len(stages) <= 1 for stages in sides.values()):
         down, up = (stages[0] if stages else {} for stages in sides.values())
@@ -68,10 +60,10 @@ def _unique(found: Sequence[Keys]) -> list[Keys]:
     return list(found)
 
 
-def _keys(stage: Stage, side: Side, setup: PathSetup, trace_name: TraceName) -> Keys:
+def _keys(stage: Stage, setup: PathSetup, trace_name: TraceName) -> Keys:
     """A stage as the keys of one direction of a hop, in path order."""
     keys: Keys = {"name": re.sub(r"[./\s]+", "-", stage.name).strip("-") or stage.kind}
-    if stage.device in setup.mtu and reads_mtu():
+    if stage.device in setup.mtu:
         keys["mtu"] = mtu_table(setup.mtu[stage.device][1])
     if stage.policer is not None:
         keys["policer"] = policer_table(stage.policer)
@@ -127,12 +119,3 @@ def shaper_table(bucket: Bucket, queue: Mapping[str, Any] | None) -> Keys:
 def mtu_table(mtu: int) -> Keys:
     """An MTU as a link file has it."""
     return {"ip": f"{mtu} B"}
-
-
-def reads_mtu() -> bool:
-    """Whether link files have the key `mtu`."""
-    try:
-        ReadBy("Hop")({"name": "a", "mtu": mtu_table(1400)})
-    except InvalidValue:
-        return False
-    return True
