@@ -48,6 +48,7 @@ def test_other_names_lead_to_packaged_links_and_are_none():
         ("fiber", "gpon"),
         ("FTTH", "gpon"),
         ("pon", "gpon"),
+        ("XGS-PON", "gpon"),
     ],
 )
 def test_scenario_has_the_link_of_another_name_and_its_title_names_it(name, link):
