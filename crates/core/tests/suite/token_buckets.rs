@@ -90,6 +90,23 @@ fn queues() -> impl Strategy<Value = QueueConfig> {
     ]
 }
 
+/// `make qdisc-counts` writes the table; its Python test holds that packets which differ are within one
+/// packet of the edge.
+#[test]
+fn policer_drops_the_packets_that_act_police_drops() {
+    let table = include_str!("../../../../studies/qdisc_counts/policer.csv");
+    let rows = table.lines().skip(1).map(|line| {
+        let fields: Vec<u64> = line.split(',').map(|field| field.parse().expect("a number")).collect();
+        (Time(1000 * fields[0]), u16::try_from(fields[1]).expect("a packet"), fields[2] == 1)
+    });
+    let rows: Vec<_> = rows.collect();
+    let traffic = arrivals(rows.iter().map(|&(at, size, _)| (at, size)));
+    let left = travel(Policer::new(policer(10_000_000, 40_960)), &traffic, Driver::Steps).numbers();
+    let other = (0..).zip(&rows).filter(|(number, row)| left.contains(number) != row.2).count();
+    let drops = rows.iter().filter(|row| !row.2).count();
+    assert!(other <= rows.len() / 100 && drops > rows.len() / 20, "{other} of {} differ, {drops} dropped", rows.len());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
