@@ -234,10 +234,23 @@ def test_tc_export_of_a_shaper_is_tbf_with_its_bucket_or_cake(line):
     assert any("burst" in text for text in export_link(line(shaper.format(queue="packets = 5")), "mahimahi").missing)
 
 
-def test_export_of_a_shaper_above_the_line_and_of_a_policer_names_what_is_lost(line):
-    script, missing = tc(line('shaper.down = { rate = "20 Mb/s" }\npolicer.up = { rate = "5 Mb/s", burst = "9 kB" }'))
+def test_export_of_a_shaper_above_the_line_has_the_line(line):
+    script, _ = tc(line('shaper.down = { rate = "20 Mb/s" }'))
     assert "tbf rate 10000000bit" in script
-    assert any("a policer of 5 Mb/s" in text for text in missing)
+
+
+def test_export_of_a_policer_is_a_filter_where_packets_enter(line):
+    script, missing = tc(line('policer.up = { rate = "5 Mb/s", burst = "9 kB" }'))
+    assert 'tc qdisc add dev "$DOWN" handle ffff: ingress\n' in script
+    words = 'dev "$DOWN" parent ffff: matchall police rate 5000000bit burst 9000 mtu 64kb drop\n'
+    assert words in script and not any("policer" in text for text in missing)
+    framed = 'framing = { kind = "pppoe-ptm" }\npolicer.down = { rate = "6.5 Mb/s", burst = "9 kB", exceed = "ce" }'
+    script, missing = tc(line(framed))
+    assert "police rate 6400000bit burst 9000 mtu 64kb overhead 30 linklayer ethernet drop" in script
+    assert any("ECN marks of the policer" in text for text in missing)
+    second = '\n[[hop]]\nname = "b"\npolicer.down = { rate = "8 Mb/s", burst = "9 kB" }'
+    _, missing = tc(line('policer.down = { rate = "5 Mb/s", burst = "9 kB" }' + second))
+    assert any("a second policer, of 8 Mb/s" in text for text in missing)
 
 
 def test_tc_export_without_cells_has_the_bytes_of_packets(line, write):

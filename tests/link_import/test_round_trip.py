@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ackclock import _native
 from ackclock.export import Exported, export_link
 from ackclock.export.line import Line, lines_of
+from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link import packaged_links
 from ackclock.input.scenario import draft_of
 from ackclock.input.toml_writer import to_toml
@@ -63,6 +64,11 @@ def lines(link: str | dict) -> dict[str, Line]:
     return lines_of(draft_of({**data, **scenario}).check().hop)
 
 
+def sizes(framing: CheckedTable) -> list[int]:
+    """What some packets count."""
+    return [_native.on_wire(json.dumps(framing.plan()), size) for size in (40, 52, 576, 1500)]
+
+
 def known(line: Line) -> list:
     """A queue by its plan, framing by what it counts, delay with the middle of a jitter."""
     jitter = line.jitter
@@ -75,7 +81,9 @@ def known(line: Line) -> list:
         line.delay + middle,
         spread,
         line.rate,
-        line.framing and [_native.on_wire(json.dumps(line.framing.plan()), size) for size in (40, 52, 576, 1500)],
+        line.framing and sizes(line.framing),
+        (line.burst, line.peak),
+        line.policer and (line.policer.rate, line.policer.burst, line.policed and sizes(line.policed)),
         line.queue.plan() if line.queue is not None else None,
         round(line.loss.mean, 12) if line.loss is not None else None,
         round(line.duplicate, 12),
@@ -124,6 +132,9 @@ DELAYS = st.builds(lambda us: f"{us} us", st.integers(0, 2_000_000))
 SIDES = st.fixed_dictionaries(
     {"rate": st.builds(lambda bps: f"{bps} b/s", RATES), "queue": QUEUES, "delay": DELAYS},
     optional={
+        "policer": st.builds(
+            lambda bps, size: {"rate": f"{bps} b/s", "burst": f"{size} B"}, RATES, st.integers(1500, 10**6)
+        ),
         "loss": st.floats(1e-6, 1.0).map(lambda mean: round(mean, 9)),
         "duplicate": st.floats(1e-6, 0.9).map(lambda mean: round(mean, 9)),
         "jitter": st.one_of(
@@ -145,6 +156,24 @@ SIDES = st.fixed_dictionaries(
         ),
     },
 )
+
+
+@pytest.mark.parametrize("framing", [None, {"kind": "pppoe-vcmux"}, {"cells": "none", "overhead": "22 B"}])
+def test_shaper_and_policer_are_the_same_after_export_and_import(framing, tmp_path):
+    hop = {
+        "name": "line",
+        "policer": {"down": {"rate": "30 Mb/s", "burst": "60 kB"}, "up": {"rate": "3 Mb/s", "burst": "9 kB"}},
+        "shaper": {
+            "down": {"rate": "20 Mb/s", "burst": "15 kB", "peak": "100 Mb/s", "queue": {"bytes": "150 kB"}},
+            "up": {"rate": "2 Mb/s", "queue": {"kind": "cake"}},
+        },
+        **({"framing": framing} if framing else {}),
+    }
+    (tmp_path / "link.toml").write_text(to_toml({"hop": [hop]}))
+    _, found = imported(str(tmp_path / "link.toml"), "tc", tmp_path)
+    before, after = lines(str(tmp_path / "link.toml")), lines(str(tmp_path / "again.toml"))
+    assert found.document["not_understood"] == []
+    assert {side: known(after[side]) for side in after} == {side: known(before[side]) for side in before}
 
 
 @settings(max_examples=60)

@@ -24,7 +24,8 @@ class Line:
 
     ``delay`` in ps, ``rate`` in bits/s or recorded; None is unlimited. With ``framing`` the rate is
     that of packets with what the line adds to them. Of a shaper ``burst`` has the bytes of its
-    bucket, ``peak`` the rate of a burst in bits/s; None of both: one packet.
+    bucket, ``peak`` the rate of a burst in bits/s; None of both: one packet. ``policer`` is the
+    slowest one, ``policed`` the framing by which it counts.
     """
 
     direction: str
@@ -34,6 +35,8 @@ class Line:
     queue: CheckedTable | None = None
     burst: int | None = None
     peak: int | None = None
+    policer: CheckedTable | None = None
+    policed: CheckedTable | None = None
     loss: CheckedTable | None = None
     jitter: Any = None
     duplicate: float = 0.0
@@ -64,7 +67,7 @@ def lines_of(hops: Sequence[Hop]) -> dict[str, Line]:
 
 def _line(direction: str, sides: Sequence[tuple[Hop, Direction]]) -> Line:
     line = Line(direction, delay=sum(side.delay for _, side in sides))
-    slowest = min(sides, key=lambda one: mean_bps(one[0], direction) or inf, default=None)
+    slowest = min(sides, key=lambda one: _queue_bps(one, direction), default=None)
     for hop, side in sides:
         if (hop, side) == slowest:
             _take_queue(line, hop, side)
@@ -75,9 +78,17 @@ def _line(direction: str, sides: Sequence[tuple[Hop, Direction]]) -> Line:
         elif side.queue is not None and side.queue.ack is not None:
             line.lacks(hop.name, "what this queue does to ACKs: only the slowest hop's queue is kept")
         _take_rest(line, hop, side, is_slowest=(hop, side) == slowest)
+    _take_policer(line, sides)
     line.loss = _one_loss(line, sides)
     line.duplicate = 1 - prod(1 - side.duplicate.mean for _, side in sides if side.duplicate)
     return line
+
+
+def _queue_bps(side: tuple[Hop, Direction], direction: str) -> float:
+    """The rate of a hop by which packets wait: that of a policer delays none."""
+    hop, of = side
+    limits = of.rate, of.shaper, hop.medium
+    return mean_bps(hop, direction) or inf if any(limit is not None for limit in limits) else inf
 
 
 def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
@@ -107,8 +118,6 @@ def _take_rest(line: Line, hop: Hop, side: Direction, *, is_slowest: bool) -> No
         line.lacks(
             hop.name, f"an MTU of {side.mtu.ip} B: set it on the interface (`ip link set DEV mtu {side.mtu.ip}`)"
         )
-    if side.policer:
-        line.lacks(hop.name, f"a policer of {show_rate(side.policer.rate)}: tc has it on ingress, as a filter")
     if side.shaper and not is_slowest:
         line.lacks(hop.name, "a shaper: only that of the slowest hop is exported")
     if side.handover:
@@ -124,6 +133,18 @@ def _take_rest(line: Line, hop: Hop, side: Direction, *, is_slowest: bool) -> No
     if side.jitter and line.jitter:
         line.lacks(hop.name, "a second jitter")
     line.jitter = line.jitter or side.jitter
+
+
+def _take_policer(line: Line, sides: Sequence[tuple[Hop, Direction]]) -> None:
+    """The slowest policer: what passes it hardly ever finds a faster one's bucket empty."""
+    policed = [(hop, side) for hop, side in sides if side.policer]
+    slowest = min(policed, key=lambda one: one[1].policer.rate, default=None)
+    for hop, side in policed:
+        if (hop, side) != slowest:
+            line.lacks(hop.name, f"a second policer, of {show_rate(side.policer.rate)}: only the slowest is exported")
+            continue
+        framing = side.policer.framing or side.framing
+        line.policer, line.policed = side.policer, None if isinstance(framing, str) else framing
 
 
 def _one_loss(line: Line, sides: Iterable[tuple[Hop, Direction]]) -> CheckedTable | None:

@@ -167,6 +167,8 @@ def chances(count: int, period_ms: int) -> list[int]:
 def _add_missing(line: Line) -> None:
     if line.burst:
         line.missing.append(f"{line.direction}: a burst of {line.burst} B")
+    if line.policer:
+        line.missing.append(f"{line.direction}: a policer of {show_rate(line.policer.rate)}")
     if line.framing:
         line.missing.append(f"{line.direction}: {unframed(line.framing)}")
     if line.rate is None:

@@ -18,6 +18,7 @@ from ackclock.input.units import PS_PER_S, show_rate
 ETHERNET_HEADER = 14
 """Header bytes that tc counts in each packet; link files do not."""
 FULL_PACKET = 1500
+POLICED_MTU = "64kb"
 NETEM_LIMIT = 1_000_000
 """netem's limit in packets, high enough that it drops none."""
 
@@ -64,11 +65,38 @@ def _commands(line: Line) -> str:
         shaper = f"tbf rate {rate}bit burst {line.burst or _burst(line, rate)}{peak} limit {_tbf_limit(line)}"
         commands.append(f"tc qdisc add dev {device} parent 1:1 handle 2: {_stab(line)} {shaper}")
         commands.append(f"tc qdisc add dev {device} parent 2:1 handle 3: {queue}")
+    commands += _policer(line)
     if line.loss or line.jitter:
         line.missing.append(
             f"{line.direction}: loss and jitter after the queue: netem applies them, and the delay, before it"
         )
     return "".join(f"{command}\n" for command in commands)
+
+
+def _policer(line: Line) -> list[str]:
+    """A filter where packets of the direction enter, before their header of Ethernet counts
+    (tc-police(8)). Without `mtu` a packet above 2040 B exceeds any rate.
+    """
+    if line.policer is None:
+        return []
+    if line.policer.exceed == "ce":
+        line.missing.append(f"{line.direction}: ECN marks of the policer: tc's drops")
+    device = '"$UP"' if line.direction == "down" else '"$DOWN"'
+    rate, framing = line.policer.rate, line.policed
+    if framing and framing.cake_cells == "ptm":
+        line.missing.append(f"{line.direction}: PTM's codewords: the policer has 64/65 of the rate instead")
+        rate = rate * 64 // 65
+    words = ["police", "rate", f"{rate}bit", "burst", str(line.policer.burst), "mtu", POLICED_MTU]
+    if framing:
+        layer = "atm" if framing.cake_cells == "atm" else "ethernet"
+        words += ["overhead", str(framing.cake_overhead), "linklayer", layer]
+        words += ["mpu", str(framing.cake_mpu)] if framing.cake_mpu else []
+    return [
+        f"tc qdisc del dev {device} ingress 2>/dev/null || true",
+        f"tc qdisc add dev {device} handle ffff: ingress",
+        f"# GRO would merge packets before the policer: ethtool -K {device} gro off",
+        f"tc filter add dev {device} parent ffff: matchall {' '.join(words)} drop",
+    ]
 
 
 def _rate_bps(line: Line) -> int | None:
