@@ -207,3 +207,51 @@ def test_fq_codel_is_tried_with_both_targets_and_not_with_the_present_one() -> N
     assert {default, wide} <= tried({"packets": 100})
     assert tried({"kind": "fq-codel"}) & {default, wide} == {wide}
     assert tried({"kind": "fq-codel", "target": "20 ms", "interval": "200 ms"}) & {default, wide} == {default}
+
+
+POLICED: dict[str, Any] = {
+    "duration": "6 s",
+    "hop": [
+        {
+            "name": "access",
+            "rate": "100 Mb/s",
+            "delay": "20 ms",
+            "policer": {"down": {"rate": "20 Mb/s", "burst": "20 kB"}},
+            "queue": {"bytes": "500 kB"},
+        }
+    ],
+    "flow": [{"name": "d", "workload": {"kind": "bulk"}}],
+}
+
+
+def with_burst(size: str) -> dict[str, Any]:
+    (hop,) = POLICED["hop"]
+    return {**POLICED, "hop": [{**hop, "policer": {"down": {"rate": "20 Mb/s", "burst": size}}}]}
+
+
+def test_larger_burst_and_a_shaper_below_the_rate_are_tried_when_a_policer_drops() -> None:
+    situation = situation_of([POLICED])
+    labels = {action.label: action for action in candidates(situation, WHO)}
+    burst = labels["a burst of one BDP at the policer of access down"]
+    # 20 Mb/s for 40 ms.
+    assert [(one.path, one.before, one.to) for one in burst.changes] == [
+        ("hop.access.policer.down.burst", "20 kB", "100 kB")
+    ]
+    assert burst.who == ("operator",)
+    shaper = labels["cake at the sender at 95 % of the rate of the policer of access down"]
+    assert shaper.who == ("sender",) and shaper.changes[0].to == "19 Mb/s"
+
+    def goodput(action: Action | None) -> float:
+        runs = Runs(situation, None, 1, None)
+        runs.run("baseline", [Entry("one", situation.scenario([action] if action else []))], [1, 2])
+        return sum(flow["goodput_bps"] for one in runs.summaries for flow in one["flows"] if flow["flow"] == "d")
+
+    assert goodput(burst) > 1.3 * goodput(None) and goodput(shaper) > 1.3 * goodput(None)
+
+
+def test_no_burst_is_tried_when_it_is_large_enough_or_another_hop_is_slower() -> None:
+    slower = {"name": "b", "rate": "9 Mb/s", "queue": {"bytes": "50 kB"}}
+    for what in (with_burst("400 kB"), {**POLICED, "hop": [*POLICED["hop"], slower]}):
+        labels = [action.label for action in candidates(situation_of([what]), WHO)]
+        assert not any("at the policer" in label for label in labels)
+    assert not any("at the sender" in label for label in labels)

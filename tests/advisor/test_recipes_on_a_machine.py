@@ -28,8 +28,22 @@ MIDDLE: dict[str, Any] = {
         {"name": "air", "rate": {"down": "9 Mb/s", "up": "9 Mb/s"}, "queue": {"kind": "fq-codel", "ecn": False}},
     ],
 }
+POLICED: dict[str, Any] = {
+    "duration": "8 s",
+    "hop": [
+        {
+            "name": "access",
+            "rate": "100 Mb/s",
+            "delay": "20 ms",
+            "policer": {"down": {"rate": "20 Mb/s", "burst": "20 kB"}},
+            "queue": {"bytes": "500 kB"},
+        }
+    ],
+    "flow": [{"name": "download", "workload": {"kind": "bulk"}}],
+}
 SITUATIONS = {
     "household": HOUSEHOLD,
+    "policed": POLICED,
     "adsl": ADSL,
     "two-variants": TWO,
     "windows": WINDOWS,
@@ -104,6 +118,10 @@ def check(action: Action, what: Any, shells: dict[str, Shell], recipe: Recipe) -
             check_cake(root.parameters, change.to, bps, framing.to if framing else None)
             ifb = {"interface ifb4dev", "root of ifb4dev", "ingress of eth0", "filter eth0 ffff: 10"}
             may["router"] |= {"root of eth0"} if direction == "up" else ifb
+        elif found := re.fullmatch(r"hop\.sender\.(?:queue|rate)\.(down|up)", path if action.hop else ""):
+            root = shells["sender"].machine.roots["eth0"]
+            check_cake(root.parameters, {}, rate_bps(changes[f"hop.sender.rate.{found[1]}"].to), None)
+            may["sender"].add("root of eth0")
         elif action.hop and path.startswith(("hop.sqm.rate", "hop.sqm.framing")):
             assert path.replace(".rate.", ".queue.").replace(".framing.", ".queue.") in changes
         elif found := re.fullmatch(r"hop\.([\w-]+)\.queue\.(down|up)", path):

@@ -42,7 +42,7 @@ class Action:
         changes: the keys that it changes.
         steps: what to type.
         preconditions: what must be true for the commands to have this effect.
-        hop: a hop that it adds, and the name of the hop before it.
+        hop: a hop that it adds, and the name of the hop before it, empty for the first.
         sqm: the queue of OpenWrt's SQM that does what the router's steps do, if one does.
         drop_in: a queue without a rate of its own: it is empty in front of a slower device.
     """

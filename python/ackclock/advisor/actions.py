@@ -56,6 +56,13 @@ ACK_FILTERS = {"cake with its ACK filter": "cake", "cake with its aggressive ACK
 """CAKE's ACK filters that are tried."""
 CAKE_VALUES = ("bandwidth", "rtt", "overhead", "mpu", "memlimit")
 """The keywords of cake with a value (tc-cake(8))."""
+POLICER_BURSTS = {"one BDP": 1.0, "four BDP": 4.0}
+"""Bursts of a policer that are tried: without a queue, its bucket is what a window may exceed the
+path by, as a droptail buffer is (one BDP for a sender that halves its window)."""
+ALIKE_BURST = 1.1
+"""A burst is tried if it is larger by more than this factor."""
+SENDER_SHAPER = "sender"
+"""The hop of a shaper at the sender."""
 MIN_QUEUE = 3 * 1514
 """Minimum size of a queue that is tried, in bytes."""
 PEP_DELAY_S = 0.02
@@ -68,7 +75,7 @@ DROP_IN = "its interface is the bottleneck: a queue in front of a slower device 
 
 def candidates(situation: Situation, may: Sequence[str]) -> list[Action]:
     """All actions of those who may act that change something, in a fixed order."""
-    makers = (host_actions, _queues, _ack_queues, _shaper, _medium, _proxy)
+    makers = (host_actions, _queues, _ack_queues, _shaper, _policer_bursts, _sender_shaper, _medium, _proxy)
     found = (action for maker in makers for action in maker(situation))
     return [action for action in found if set(action.who) <= set(may) and action.changes]
 
@@ -189,17 +196,64 @@ def _shaper(of: Situation) -> Iterator[Action]:
         )
 
 
+def _policers(of: Situation) -> Iterator[tuple[Hop, str, CheckedTable]]:
+    """The policers that are the slowest part of the path in their direction."""
+    for hop, direction, side in of.sides():
+        if side.policer and of.is_bottleneck(hop, direction) and side.policer.rate == slowest_bps([hop], direction):
+            yield hop, direction, side.policer
+
+
+def _policer_bursts(of: Situation) -> Iterator[Action]:
+    """A larger burst of a policer, whose bucket a window finds empty."""
+    for hop, direction, policer in _policers(of):
+        bdp = bdp_bytes(of.hops, direction) or 0.0
+        for words, share in POLICER_BURSTS.items():
+            size = ceil(share * bdp / 1000) * 1000
+            if size > ALIKE_BURST * policer.burst:
+                path, before, to = f"hop.{hop.name}.policer.{direction}.burst", policer.burst, show_size(size)
+                step = Step("operator", LinkKey(path, to), (LinkKey(path, show_size(before)),))
+                label = f"a burst of {words} at the policer of {hop.name} {direction}"
+                kind = f"policer {hop.name} {direction}"
+                yield Action(kind, label, (Change(path, show_size(before), to),), (step,))
+
+
+def _sender_shaper(of: Situation) -> Iterator[Action]:
+    """A shaper at the sender below the rate of a policer: packets wait and are not dropped."""
+    if any(hop.name == SENDER_SHAPER for hop in of.hops):
+        return
+    for hop, direction, _ in _policers(of):
+        bps = round(SHAPED_SHARE * (_safe_bps(of, hop, direction) or 0.0) / 1000)
+        if direction != of.direction or bps <= 0:
+            continue
+        queue, rate = {"kind": "cake"}, show_rate(bps * 1000)
+        added = AddedHop(name=SENDER_SHAPER, only="down" if direction == "down" else "up", rate=rate, queue=queue)
+        arguments = ("bandwidth", f"{bps}kbit", "besteffort", "triple-isolate")
+        step = Step("sender", Qdisc(DEVICE, "cake", arguments), restored_root(DEVICE))
+        path = f"hop.{SENDER_SHAPER}"
+        yield Action(
+            "shaper",
+            f"cake at the sender at {100 * SHAPED_SHARE:.0f} % of the rate of the policer of {hop.name} {direction}",
+            (Change(f"{path}.rate.{direction}", None, rate), Change(f"{path}.queue.{direction}", None, queue)),
+            (step,),
+            ("DEV is the sender's interface", UNCLASSED, "all that it sends passes the policer"),
+            ("" if direction == "down" else of.hops[-1].name, added),
+        )
+
+
 def _lowest_bps(of: Situation, direction: str) -> float | None:
     """The rate of a direction that a shaper has to stay below."""
     return min((rate for hop in of.hops if (rate := _safe_bps(of, hop, direction)) is not None), default=None)
 
 
 def _safe_bps(of: Situation, hop: Hop, direction: str) -> float | None:
-    """The rate of a hop that a shaper has to stay below: of a fitted rate, the lower end of its
-    interval, as a shaper above the line's rate has no queue.
-    """
-    rate = slowest_bps([hop], direction)
-    paths = {f"hop.{hop.name}.{key}.{direction}" for key in ("rate", "medium.cap")}
+    """The rate of a hop that a shaper has to stay below."""
+    keys = (f"rate.{direction}", f"medium.cap.{direction}", f"policer.{direction}.rate", f"shaper.{direction}.rate")
+    return _lower_end(of, hop, slowest_bps([hop], direction), keys)
+
+
+def _lower_end(of: Situation, hop: Hop, rate: float | None, keys: Sequence[str]) -> float | None:
+    """Of a fitted rate the lower end of its interval: a shaper above the line has no queue."""
+    paths = {f"hop.{hop.name}.{key}" for key in keys}
     rows = of.fit.get("parameters", ()) if of.fit else ()
     ends = [float(lo) for row in rows if row["path"] in paths and (lo := row.get("lo"))]
     return None if rate is None else min([rate, *ends])
@@ -318,7 +372,8 @@ def _queue_action(
     before = side.queue.written(given=True) if side.queue else None
     wanted = {**value, "ack": before["ack"]} if before and side.queue.ack and "ack" not in value else {**value}
     queue = read_queue(wanted)
-    safe = _safe_bps(of, hop, direction) if isinstance(side.rate, int) else None
+    # The queue of the line: a policer has none.
+    safe = _lower_end(of, hop, side.rate, (f"rate.{direction}",)) if isinstance(side.rate, int) else None
     rate = int(safe) if safe else None
     who = _owner(of, hop, direction)
     cells = _framing(side)

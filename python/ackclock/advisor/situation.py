@@ -246,8 +246,8 @@ class Situation:
         for action in actions:
             if action.hop:
                 before, hop = action.hop
-                index = next(i for i, one in enumerate(hops) if one["name"] == before)
-                hops.insert(index + 1, plain(hop))
+                index = next(i for i, one in enumerate(hops) if one["name"] == before) + 1 if before else 0
+                hops.insert(index, plain(hop))
         return self.draft.replaced({"hop": hops})
 
     def with_draw(self, scenario: Scenario, seed: int) -> Scenario:
