@@ -7,12 +7,14 @@ use crate::facts::DirectionFacts;
 use crate::frame_period::{self, FramePeriod};
 use crate::jitter::{self, Jitter};
 use crate::loss::{self, ChannelFit};
+use crate::policer::{self, PolicerFit};
 use crate::queue::{self, QueueLimit};
 use crate::rate::{self, RateMethod, ServiceRate};
 use crate::rate_by_size;
 use crate::recorded_rate::{self, RecordedRate};
 use crate::reordering::{self, Reordering};
 use crate::service;
+use crate::shaper::{self, ShaperFit};
 use crate::stalls::{self, PeriodicStalls};
 use crate::thresholds::LIMITS;
 use ackclock_contract::Document;
@@ -48,6 +50,9 @@ pub struct DirectionFit {
     pub marked: bool,
     /// Bit/s and bytes.
     pub token_bucket: Option<(f64, f64)>,
+    pub policer: Option<PolicerFit>,
+    /// Its rate is `rate`, its queue `queue`.
+    pub shaper: Option<ShaperFit>,
     /// Number of times in which the link sent nothing of what waited.
     pub stalls: usize,
     pub periodic_stalls: Option<PeriodicStalls>,
@@ -91,6 +96,11 @@ pub fn fit_link(runs: &[RunFacts], draws: usize, seed: u64) -> LinkFit {
 
 fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> DirectionFit {
     let rng = |parameter: &str| Rng::for_element(seed, &format!("fit.{name}.{parameter}"));
+    let policer = policer::estimate(runs, draws, &mut rng("policer"));
+    let passed = policer.as_ref().map(|policer| policer::without_drops(runs, policer));
+    let sent = runs;
+    // Packets that a policer drops do not reach what follows it.
+    let runs = passed.as_deref().unwrap_or(runs);
     let mut isolated = IsolatedDelays::of(runs, 0.0);
     let shape = ArrivalShape::of(runs, &isolated);
     // What jitter adds to an arrival does not show that the next packet waited.
@@ -99,6 +109,7 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
     if rate.status == Status::Bounded {
         rate = rate_by_size::estimate(rate, runs, &isolated, draws, &mut rng("rate"));
     }
+    let shaper = if policer.is_none() { shaper::estimate(runs, &rate, draws, &mut rng("shaper")) } else { None };
     if let Some(value) = rate.value {
         isolated = IsolatedDelays::of(runs, 8e9 / value);
     }
@@ -153,11 +164,14 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
         // ACKs alone show the times at which a link sends.
         || (rate.evidence.gaps == 0 && !jitter.is_described);
     let recorded = varies.then(|| recorded(runs, &isolated, draws, &mut rng("recorded"))).flatten();
-    let rate = rate::without_bursts(&rate, runs);
+    // A policer says why bursts alone have the line's rate.
+    let rate = if policer.is_none() { rate::without_bursts(&rate, runs) } else { rate };
     DirectionFit {
         recorded,
-        packets: runs.iter().map(|facts| facts.packets.len()).sum(),
-        lost: runs.iter().flat_map(|facts| &facts.packets).filter(|packet| packet.is_lost()).count(),
+        policer,
+        shaper,
+        packets: sent.iter().map(|facts| facts.packets.len()).sum(),
+        lost: sent.iter().flat_map(|facts| &facts.packets).filter(|packet| packet.is_lost()).count(),
         jitter,
         loss: loss::estimate(runs, ns_per_byte, draws, &mut rng("loss")),
         queue,

@@ -736,6 +736,37 @@ class ChannelFit(TypedDict):
     mean: FittedChannelLoss
     bad_sojourn: FittedNone | None
 
+class PolicerEvidence(TypedDict):
+    """The evidence of a policer."""
+
+    drops: int
+    runs: int
+    other_losses: int
+    passed: int
+    delay_share: float
+
+class PolicerFit(TypedDict):
+    """A policer: bit/s and bytes."""
+
+    rate: FittedNone
+    burst: FittedNone
+    evidence: PolicerEvidence
+
+class ShaperEvidence(TypedDict):
+    """The evidence of a shaper."""
+
+    waited: int
+    at_once: int
+    bursts: int
+    peak: float
+
+class ShaperFit(TypedDict):
+    """The bucket of a shaper: bit/s and bytes."""
+
+    rate: FittedNone
+    burst: FittedNone
+    evidence: ShaperEvidence
+
 class PeriodicStalls(TypedDict):
     """Stalls at equal times. Times in nanoseconds."""
 
@@ -795,6 +826,8 @@ class DirectionFit(TypedDict):
     flow_queues: bool
     marked: bool
     token_bucket: tuple[float, float] | None
+    policer: PolicerFit | None
+    shaper: ShaperFit | None
     stalls: int
     periodic_stalls: PeriodicStalls | None
     frame_period: FramePeriod | None

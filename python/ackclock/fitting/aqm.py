@@ -46,13 +46,13 @@ class QueueKind:
         """The replays are like the input, and clearly better than with droptail."""
         return self.misfit <= MAX_MISFIT and self.misfit <= CLEARLY_BETTER * self.droptail
 
-    def parameters(self, direction: str) -> list[Parameter]:
+    def parameters(self, hop: FittedHop, direction: str) -> list[Parameter]:
         """The kind and its target as rows of the document."""
         text = (
             f"replays of the input differ by {percent(self.misfit)} in goodput, p95 RTT and retransmissions together, "
             f"with droptail by {percent(self.droptail)}"
         )
-        path, method = path_of("queue", direction), "replays of the input"
+        path, method = _queue_path(hop, direction), "replays of the input"
         is_identified = self.target.hi <= MAX_RATIO * self.target.lo
         target = Parameter.within(
             f"{path}.target",
@@ -120,10 +120,17 @@ def _target(kind: str, misfits: Mapping[float, tuple[float, float]]) -> Interval
 
 def _with_queue(hop: FittedHop, direction: str, kind: str, target_ms: float | None = None) -> FittedHop:
     queue = Queue(kind=kind, target=None if target_ms is None else f"{target_ms:g} ms")
+    if direction in hop.shaper:
+        return replace(hop, shaper={**hop.shaper, direction: replace(hop.shaper[direction], queue=queue)})
     return replace(hop, queue={**hop.queue, direction: queue})
 
 
-def without_limit(parameters: list[Parameter], direction: str) -> list[Parameter]:
+def _queue_path(hop: FittedHop, direction: str) -> str:
+    """The path of the queue that packets wait in."""
+    return path_of("shaper", direction, "queue") if direction in hop.shaper else path_of("queue", direction)
+
+
+def without_limit(parameters: list[Parameter], hop: FittedHop, direction: str) -> list[Parameter]:
     """The parameters with no default for the limit of this direction's queue."""
-    path = path_of("queue", direction, "bytes")
+    path = f"{_queue_path(hop, direction)}.bytes"
     return [replace(row, used=None) if row.path == path else row for row in parameters]

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
         FittedServiceRate,
         Jitter,
         LinkFit,
+        PolicerEvidence,
         ServiceRate,
+        ShaperEvidence,
     )
 
 METHODS = {
@@ -48,6 +50,20 @@ def no_rate(facts: ServiceRate) -> str:
     of_size = facts["method"] == "size"
     lengths = "delays of packets of different lengths differ too little" if of_size else "all packets have one length"
     return f"no queue stood in this direction, and {lengths}"
+
+
+def policer(facts: PolicerEvidence) -> str:
+    text = f"{_count(facts['drops'], 'drop')} of packets that found too few tokens, in {_count(facts['runs'], 'run')}"
+    if facts["other_losses"]:
+        text += f"; {_count(facts['other_losses'], 'other loss', 'other losses')}"
+    return f"{text}; a nearly empty bucket delays packets by {format.percent(max(0.0, facts['delay_share']))} of a queue's delay"
+
+
+def shaper(facts: ShaperEvidence) -> str:
+    return (
+        f"{_count(facts['waited'], 'packet')} waited for tokens, {facts['at_once']} passed at once at "
+        f"{format.rate(facts['peak'])}; {_count(facts['bursts'], 'burst')} from a nearly full bucket"
+    )
 
 
 def queue(fitted: FittedQueueLimit | None) -> str:

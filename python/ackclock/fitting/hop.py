@@ -8,11 +8,24 @@ from typing import Any, Literal
 
 from ackclock.documents.parts import DIRECTIONS
 from ackclock.fitting.parameters import HOP, Parameter
-from ackclock.input.objects import Grants, Handover, Hop, Jitter, Link, Loss, Queue, Recording, Reordering, Wimax
+from ackclock.input.objects import (
+    Grants,
+    Handover,
+    Hop,
+    Jitter,
+    Link,
+    Loss,
+    Policer,
+    Queue,
+    Recording,
+    Reordering,
+    Shaper,
+    Wimax,
+)
 from ackclock.input.scenario.link_draws import PS_PER_MS
 from ackclock.input.units import show_rate, show_size, show_time
 
-PATH_ORDER = ("name", "rate", "queue", "loss")
+PATH_ORDER = ("name", "policer", "shaper", "rate", "queue", "loss")
 MEDIUM_ORDER = ("name", "loss", "reorder", "handover", "medium", "delay", "queue")
 """The first keys of the hop's table, without and with a medium."""
 
@@ -22,6 +35,8 @@ class FittedHop(Hop):
     """The hop of a fitted link: tables by direction; without an entry nothing was fitted."""
 
     name: str = HOP
+    policer: Mapping[str, Policer] = field(default_factory=dict)
+    shaper: Mapping[str, Shaper] = field(default_factory=dict)
     rate: Mapping[str, str | Recording] = field(default_factory=dict)
     delay: str | Mapping[str, str] | None = None
     queue: Mapping[str, Queue] = field(default_factory=dict)
@@ -51,8 +66,14 @@ def hop_of(used: Mapping[str, float | None], *, unordered: Sequence[str] = ()) -
         d: show_rate(round(rate)) for d in DIRECTIONS if (rate := used.get(f"rate.{d}"))
     }
     return FittedHop(
+        policer={
+            d: Policer(rate=show_rate(round(rate)), burst=show_size(round(burst)))
+            for d in DIRECTIONS
+            if (rate := used.get(f"policer.{d}.rate")) and (burst := used.get(f"policer.{d}.burst"))
+        },
+        shaper={d: shaper for d in DIRECTIONS if (shaper := _shaper(used, d))},
         rate=rates,
-        queue={d: Queue(kind="droptail", bytes=show_size(round(used[f"queue.{d}.bytes"] or 0))) for d in rates},
+        queue={d: _droptail(size) for d in rates if (size := used.get(f"queue.{d}.bytes")) is not None},
         loss={d: loss for d in DIRECTIONS if (loss := _loss(used, d))},
         delay=_time(used["delay"]) if "delay" in used else {d: _time(used[f"delay.{d}"]) for d in DIRECTIONS},
         jitter={d: jitter for d in DIRECTIONS if (jitter := _jitter(used, d, in_order=d not in unordered))},
@@ -72,6 +93,17 @@ def hop_of(used: Mapping[str, float | None], *, unordered: Sequence[str] = ()) -
 def used_values(parameters: Sequence[Parameter]) -> dict[str, float | None]:
     """The values of a link file by their path in the hop."""
     return {parameter.key: parameter.used for parameter in parameters}
+
+
+def _shaper(used: Mapping[str, float | None], direction: str) -> Shaper | None:
+    rate, burst, queue = (used.get(f"shaper.{direction}.{key}") for key in ("rate", "burst", "queue.bytes"))
+    if not (rate and burst):
+        return None
+    return Shaper(rate=show_rate(round(rate)), burst=show_size(round(burst)), queue=_droptail(queue))
+
+
+def _droptail(size: float | None) -> Queue:
+    return Queue(kind="droptail", bytes=show_size(round(size or 0)))
 
 
 def _loss(used: Mapping[str, float | None], direction: str) -> Loss | None:

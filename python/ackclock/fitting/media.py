@@ -237,7 +237,8 @@ def candidates(fit: LinkFit) -> list[Medium]:
 
 def _drops_unseen(fit: DirectionFit) -> bool:
     """A queue dropped packets of a direction in which none was seen to stand."""
-    at_queue = fit["lost"] - fit["loss"]["mean"]["evidence"]["lost"]
+    policed = fit["policer"]["evidence"]["drops"] if fit["policer"] is not None else 0
+    at_queue = fit["lost"] - policed - fit["loss"]["mean"]["evidence"]["lost"]
     return bool(at_queue >= MIN_DROPS and not fit["rate"]["evidence"]["gaps"])
 
 

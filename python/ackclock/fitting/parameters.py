@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         JitterParameter,
         LinkFit,
         PeriodicStalls,
+        PolicerFit,
+        ShaperFit,
     )
     from ackclock.documents.fit import FittedParameter, NotIdentified
 
@@ -45,6 +47,8 @@ GUESS = 4.0
 comparison that depends on it is a tie."""
 MAX_HALF_WIDTH = 0.5
 """Maximum relative half-width of the interval of a parameter that is identified."""
+MAX_POLICED_HALF_WIDTH = 0.05
+"""The same of a policer's rate: drops in bursts alone leave it open."""
 MIN_SERVING_SHARE = 0.3
 MIN_SERVING_DIFFERENCE = 0.05
 """Minimum share of the service times of a busy link that agree, and by how much faster they are
@@ -183,12 +187,55 @@ def parameters_of(fit: LinkFit) -> list[Parameter]:
     queues = [_queue(fit, direction, rates, rtt_ms) for direction in DIRECTIONS]
     losses = [row for direction in DIRECTIONS for row in _loss(fit[direction]["loss"], direction)]
     jitters = [row for direction in DIRECTIONS for row in _jitter(fit[direction]["jitter"], direction)]
-    return [*rates.values(), *queues, *losses, *delays, *jitters, *late, *stalls]
+    policers = [row for direction in DIRECTIONS for row in _policer(fit[direction]["policer"], direction)]
+    shapers = {direction: found for direction in DIRECTIONS if (found := fit[direction]["shaper"])}
+    of_busy_link = [
+        *(row for d in DIRECTIONS for row in (_shaper(shapers[d], d) if d in shapers else [rates[d]])),
+        *(_of_shaper(row, d) if d in shapers else row for d, row in zip(DIRECTIONS, queues, strict=True)),
+    ]
+    return [*policers, *of_busy_link, *losses, *delays, *jitters, *late, *stalls]
 
 
 def rtt_of(delays: Sequence[Parameter]) -> float:
     """The RTT in ms without queues, of the delays of both directions or of one for both."""
     return sum(delay.used or 0.0 for delay in delays) * (2 if len(delays) == 1 else 1)
+
+
+def _policer(found: PolicerFit | None, direction: Direction) -> list[Parameter]:
+    if found is None:
+        return []
+    text, method = evidence.policer(found["evidence"]), "drops over the deficit of a token bucket"
+    rate = Interval.of(found["rate"])
+    is_wide = rate.hi - rate.lo > 2 * MAX_POLICED_HALF_WIDTH * rate.value
+    why = "a bucket of any rate in this interval drops the same packets" if is_wide else ""
+    return [
+        Parameter.within(
+            path_of("policer", direction, key), unit, method, text, Interval.of(of).rounded(), of["draws"], why=why
+        )
+        for key, unit, of in (("rate", "b/s", found["rate"]), ("burst", "B", found["burst"]))
+    ]
+
+
+def _shaper(found: ShaperFit, direction: Direction) -> list[Parameter]:
+    """The rate of a busy link is that of the shaper, and bursts have that of the line."""
+    text, method, peak = (
+        evidence.shaper(found["evidence"]),
+        "delays over the deficit of a token bucket",
+        found["evidence"]["peak"],
+    )
+    path = path_of("rate", direction)
+    why = "bursts passed at this rate: their sender may be slower than the line"
+    drawn = _guesses(path, peak, peak, None)
+    return [
+        _identified(path_of("shaper", direction, "rate"), "b/s", method, text, found["rate"]),
+        _identified(path_of("shaper", direction, "burst"), "B", method, text, found["burst"]),
+        Parameter(path, "b/s", "bounded", "rate of bursts", text, lo=peak, used=peak, why=why, draws=drawn),
+    ]
+
+
+def _of_shaper(queue: Parameter, direction: Direction) -> Parameter:
+    """The row of a queue, as that of a shaper's."""
+    return replace(queue, path=path_of("shaper", direction, "queue", "bytes"))
 
 
 def _rate(fit: LinkFit, direction: Direction) -> Parameter:
@@ -292,13 +339,13 @@ def unlimited(
     return Parameter(path, "B", "bounded", method, text, lo=seen, used=used, why=why, draws=draws)
 
 
-def _less_one_packet(row: Parameter, packet: float) -> Parameter:
+def _less_one_packet(row: Parameter, packet: int) -> Parameter:
     """The limit of a queue, with an interval and draws down by one packet: ACKs clock departures to
     the ends of services, and the packet in transmission may count or not.
     """
     assert row.lo is not None
-    draws = tuple(max(packet, draw - packet * (number % 2)) for number, draw in enumerate(row.draws))
-    return replace(row, lo=max(packet, row.lo - packet), draws=draws)
+    draws = tuple(max(float(packet), draw - packet * (number % 2)) for number, draw in enumerate(row.draws))
+    return replace(row, lo=max(float(packet), row.lo - packet), draws=draws)
 
 
 def _loss(fitted: ChannelFit, direction: str) -> list[Parameter]:

@@ -163,7 +163,7 @@ def _by_acks(end: one_end.OneEnd, only: str | None, variant: str | None, seed: i
     data = end.seen.direction
     source = SenderEnd(end.capture, only, data)
     fitted = source.link_fit(None, DRAWS, seed)
-    if fitted is None or fitted[data]["rate"]["value"] is None:
+    if fitted is None or (fitted[data]["rate"]["value"] is None and fitted[data]["policer"] is None):
         return None
     found = _link(fitted, source, None, variant)
     rows = rows_of_sender(found.parameters, fitted, data)
@@ -277,7 +277,10 @@ def _link(fitted: LinkFit, source: prediction.Source, until_s: float | None, var
         if lossy.is_better(kind):
             return LinkDescription(lossy.rows(parameters), lossy.hop, texts)
     if kind.is_clear:
-        parameters = [*aqm.without_limit(parameters, seen.direction), *kind.parameters(seen.direction)]
+        parameters = [
+            *aqm.without_limit(parameters, hop, seen.direction),
+            *kind.parameters(hop, seen.direction),
+        ]
         hop = kind.hop(hop, seen.direction)
     return LinkDescription(parameters, hop, texts)
 
@@ -339,7 +342,8 @@ def _remarks(fitted: LinkFit, hop: FittedHop) -> list[str]:
             )
         if of["marked"]:
             texts.append(f"{direction}: packets were marked CE: an AQM, which this link has not")
-        if of["token_bucket"] is not None and not is_capped and (facts["gaps"] or of["lost"]):
+        is_fitted = is_capped or of["policer"] is not None or of["shaper"] is not None
+        if of["token_bucket"] is not None and not is_fitted and (facts["gaps"] or of["lost"]):
             rate_bps, burst = of["token_bucket"]
             kind = "token bucket" if facts["gaps"] else "policer"
             texts.append(

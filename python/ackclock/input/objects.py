@@ -357,6 +357,23 @@ class Wimax(_Kind):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Policer(_Input):
+    """The table of a token bucket without a queue."""
+
+    rate: Rate
+    burst: Size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shaper(_Input):
+    """The table of a token bucket behind a queue."""
+
+    rate: Rate
+    burst: Size | None = None
+    queue: Queue | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hop(_Input):
     """A hop of a link: queue, rate, impairments and delay, the same in both directions unless a
     value is ``{"down": .., "up": ..}``.
@@ -364,8 +381,8 @@ class Hop(_Input):
 
     name: str
     mtu: Sides | None = None
-    policer: Sides | None = None
-    shaper: Sides | None = None
+    policer: Policer | Sides | None = None
+    shaper: Shaper | Sides | None = None
     rate: Rate | Recording | Sides | None = None
     delay: Time | Sides | None = None
     queue: Queue | Sides | None = None

@@ -122,8 +122,11 @@ def _drawn_side(side: Direction, draw: Mapping[tuple[str, ...], float]) -> dict[
             changed[key] = max(1, round(value))
         elif keys == ("delay",):
             changed[key] = max(0, round(value * PS_PER_MS))
-        elif inner and getattr(part, inner[0], None) is not None:
-            changed[key] = replaced(part, **{inner[0]: _written(keys, value)})
+        elif inner and (of := getattr(part, inner[0], None)) is not None:
+            written = _written(keys, value)
+            # The queue of a shaper is a table in its table.
+            table = replaced(of, **{inner[1]: written}).written(given=True) if inner[1:] else written
+            changed[key] = replaced(part, **{inner[0]: table})
     return changed
 
 
@@ -131,6 +134,8 @@ def _written(keys: tuple[str, ...], value: float) -> str | float:
     """A draw as a file has it: bytes, a share, or a time of milliseconds."""
     if keys in (("loss", "mean"), ("reorder", "mean")):
         return value
-    if keys == ("queue", "bytes"):
+    if keys[-1] in ("bytes", "burst"):
         return f"{max(1, round(value))} B"
+    if keys[-1] == "rate":
+        return f"{max(1, round(value))} b/s"
     return f"{max(1, round(value * PS_PER_MS))} ps"
