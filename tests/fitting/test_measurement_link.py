@@ -99,3 +99,21 @@ def test_interval_contains_each_measurement_when_a_schedule_is_fitted(tmp_path):
 def test_measurement_is_refused_when_it_has_no_capacity(tmp_path):
     with pytest.raises(InputError, match="no capacity"):
         ackclock.fit(written(tmp_path, {**document(), "capacity": {}}))
+
+
+@pytest.mark.parametrize("kind", ["droptail", "per-flow"])
+def test_shaper_has_the_rate_the_queue_and_the_burst_when_the_stream_passed_one(kind, tmp_path):
+    measured = document(kind=kind)
+    bucket = {"burst_bytes": 64_000.0, "lo": 56_000.0, "hi": 72_000.0}
+    measured["capacity"]["down"]["queue"]["token_bucket"] = bucket
+    fit = ackclock.fit(written(tmp_path, measured))
+    found = rows(fit)
+    assert found["shaper.down.burst"]["value"] == pytest.approx(64e3) and "rate.down" not in found
+    assert found["shaper.down.rate"]["value"] == pytest.approx(10e6, rel=1e-3)
+    (hop,) = fit.document["link"]["hop"]
+    shaper = hop["shaper"]["down"]
+    assert shaper["burst"] == "64 kB" and "down" not in hop["queue"] and "down" not in hop["rate"]
+    expected = {"droptail": {"kind": "droptail", "bytes": "60 kB"}, "per-flow": {"kind": "fq-codel"}}
+    assert shaper["queue"] == expected[kind]
+    assert not any("token bucket" in text for text in fit.document["remarks"])
+    assert ackclock.simulate(fit.link, [{"name": "f", "workload": {"kind": "bulk"}}], "2 s").flows.height == 1

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ackclock.fitting.hop import FittedHop
-from ackclock.fitting.parameters import Interval, Parameter, path_of
+from ackclock.fitting.parameters import Interval, Parameter
 from ackclock.fitting.prediction import CANDIDATES, Transfers, first_alike, misfit
 from ackclock.format import percent
 from ackclock.input.objects import Queue
@@ -52,7 +52,7 @@ class QueueKind:
             f"replays of the input differ by {percent(self.misfit)} in goodput, p95 RTT and retransmissions together, "
             f"with droptail by {percent(self.droptail)}"
         )
-        path, method = _queue_path(hop, direction), "replays of the input"
+        path, method = hop.queue_path(direction), "replays of the input"
         is_identified = self.target.hi <= MAX_RATIO * self.target.lo
         target = Parameter.within(
             f"{path}.target",
@@ -119,18 +119,10 @@ def _target(kind: str, misfits: Mapping[float, tuple[float, float]]) -> Interval
 
 
 def _with_queue(hop: FittedHop, direction: str, kind: str, target_ms: float | None = None) -> FittedHop:
-    queue = Queue(kind=kind, target=None if target_ms is None else f"{target_ms:g} ms")
-    if direction in hop.shaper:
-        return replace(hop, shaper={**hop.shaper, direction: replace(hop.shaper[direction], queue=queue)})
-    return replace(hop, queue={**hop.queue, direction: queue})
-
-
-def _queue_path(hop: FittedHop, direction: str) -> str:
-    """The path of the queue that packets wait in."""
-    return path_of("shaper", direction, "queue") if direction in hop.shaper else path_of("queue", direction)
+    return hop.with_queue(direction, Queue(kind=kind, target=None if target_ms is None else f"{target_ms:g} ms"))
 
 
 def without_limit(parameters: list[Parameter], hop: FittedHop, direction: str) -> list[Parameter]:
     """The parameters with no default for the limit of this direction's queue."""
-    path = f"{_queue_path(hop, direction)}.bytes"
+    path = f"{hop.queue_path(direction)}.bytes"
     return [replace(row, used=None) if row.path == path else row for row in parameters]

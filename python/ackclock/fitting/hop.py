@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ackclock.documents.parts import DIRECTIONS
-from ackclock.fitting.parameters import HOP, Parameter
+from ackclock.fitting.parameters import HOP, Parameter, path_of
 from ackclock.input.objects import (
     Grants,
     Handover,
@@ -51,6 +51,17 @@ class FittedHop(Hop):
         table = super().to_dict()
         first = PATH_ORDER if self.medium is None else MEDIUM_ORDER
         return {key: table[key] for key in (*first, *table) if table.get(key)}
+
+    def queue_path(self, direction: str) -> str:
+        """The path of the queue that packets wait in: that of a shaper where there is one."""
+        return path_of("shaper", direction, "queue") if direction in self.shaper else path_of("queue", direction)
+
+    def with_queue(self, direction: str, queue: Queue) -> FittedHop:
+        """The hop with this queue there."""
+        if direction in self.shaper:
+            shaper = replace(self.shaper[direction], queue=queue)
+            return replace(self, shaper={**self.shaper, direction: shaper})
+        return replace(self, queue={**self.queue, direction: queue})
 
     def link(self, title: str = "") -> Link:
         """The link of this hop alone."""

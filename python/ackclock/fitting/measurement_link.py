@@ -24,6 +24,7 @@ from ackclock.fitting.parameters import (
     Parameter,
     assumed_queue,
     guesses,
+    of_shaper,
     path_of,
     rtt_of,
     unlimited,
@@ -31,7 +32,7 @@ from ackclock.fitting.parameters import (
 from ackclock.fitting.prediction import CANDIDATES, Observed, error_quantiles, held_out, verdict
 from ackclock.format import percent
 from ackclock.input.objects import Bulk, Flow, Link, Queue, Tcp
-from ackclock.input.units import show_rate, show_size
+from ackclock.input.units import show_rate
 from ackclock.storage import run_kind
 from ackclock.storage.stored_files import read_json
 
@@ -143,13 +144,16 @@ def measured_link(found: Sequence[measure.Measurement], seed: int) -> LinkDescri
     queues = [_queue(sides[d], used[d], rtt_of(delays), seed) for d in DIRECTIONS]
     losses = [_loss(side, seed) for side in sides.values()]
     jitters = [_jitter(side, seed) for side in sides.values()]
-    parameters = [*rates.values(), *queues, *losses, *delays, *jitters]
+    bursts = {d: row for d, side in sides.items() if (row := _burst(side, seed))}
+    rated = [replace(row, path=path_of("shaper", d, "rate")) if d in bursts else row for d, row in rates.items()]
+    queues = [of_shaper(row, d) if d in bursts else row for d, row in zip(DIRECTIONS, queues, strict=True)]
+    parameters = [*rated, *bursts.values(), *queues, *losses, *delays, *jitters]
     unordered = [d for d, side in sides.items() if not all(jitter["in_order"] for jitter in side.jitters)]
     hop = hop_of(used_values(parameters), unordered=unordered)
     for direction, side in sides.items():
         if side.kind in KINDS:
-            kind, path = KINDS[side.kind], path_of("queue", direction)
-            hop = replace(hop, queue={**hop.queue, direction: Queue(kind=kind)})
+            kind, path = KINDS[side.kind], hop.queue_path(direction)
+            hop = hop.with_queue(direction, Queue(kind=kind))
             parameters = [
                 replace(row, used=None, draws=()) if row.path == f"{path}.bytes" else row for row in parameters
             ]
@@ -193,6 +197,16 @@ def _rate(side: Statements, other: Statements, seed: int) -> Parameter:
         return Parameter.unseen(path, "b/s", why, used, _guesses(path, used, 0.0, seed))
     why, drawn = "the stream did not fill the path", _guesses(path, used, used, seed)
     return Parameter(path, "b/s", "bounded", method, why, lo=used, used=used, why=why, draws=drawn)
+
+
+def _burst(side: Statements, seed: int) -> Parameter | None:
+    """The bucket of a shaper: the line behind it is not known, and faster than the stream."""
+    buckets = [bucket for queue in side.queues if (bucket := queue["token_bucket"])]
+    found = pooled([Interval(one["burst_bytes"], one["lo"], one["hi"]) for one in buckets])
+    if found is None:
+        return None
+    path, method = path_of("shaper", side.direction, "burst"), "bytes above the rate before a queue grew"
+    return _identified(path, "B", method, "the start of the stream", found, seed)
 
 
 def _delays(found: Sequence[measure.Measurement], rates: Mapping[Direction, float], seed: int) -> list[Parameter]:
@@ -283,12 +297,6 @@ def _remarks(sides: Mapping[Direction, Statements], count: int) -> list[str]:
             f"{show_rate(round(rate['p95_bps']))} (5 and 95 % of the seconds), this link has its mean"
             for queue in side.queues
             if (rate := queue["rate"]) and rate["wanders"]
-        ]
-        texts += [
-            f"{direction}: a token bucket passes bursts of {show_size(round(bucket['burst_bytes']))}; "
-            "this link has the rate alone"
-            for queue in side.queues
-            if (bucket := queue["token_bucket"])
         ]
         texts += [
             f"{direction}: {stalls['count']} stalls of at most {stalls['longest_ms']:.0f} ms, this link has none"

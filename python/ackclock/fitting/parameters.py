@@ -191,7 +191,7 @@ def parameters_of(fit: LinkFit) -> list[Parameter]:
     shapers = {direction: found for direction in DIRECTIONS if (found := fit[direction]["shaper"])}
     of_busy_link = [
         *(row for d in DIRECTIONS for row in (_shaper(shapers[d], d) if d in shapers else [rates[d]])),
-        *(_of_shaper(row, d) if d in shapers else row for d, row in zip(DIRECTIONS, queues, strict=True)),
+        *(of_shaper(row, d) if d in shapers else row for d, row in zip(DIRECTIONS, queues, strict=True)),
     ]
     return [*policers, *of_busy_link, *losses, *delays, *jitters, *late, *stalls]
 
@@ -233,7 +233,7 @@ def _shaper(found: ShaperFit, direction: Direction) -> list[Parameter]:
     ]
 
 
-def _of_shaper(queue: Parameter, direction: Direction) -> Parameter:
+def of_shaper(queue: Parameter, direction: Direction) -> Parameter:
     """The row of a queue, as that of a shaper's."""
     return replace(queue, path=path_of("shaper", direction, "queue", "bytes"))
 
