@@ -86,7 +86,7 @@ def _policer(line: Line) -> list[str]:
     if framing and framing.cake_cells == "ptm":
         line.missing.append(f"{line.direction}: PTM's codewords: the policer has 64/65 of the rate instead")
         rate = rate * 64 // 65
-    words = ["police", "rate", f"{rate}bit", "burst", str(line.policer.burst), "mtu", POLICED_MTU]
+    words = ["action", "police", "rate", f"{rate}bit", "burst", str(line.policer.burst), "mtu", POLICED_MTU]
     if framing:
         layer = "atm" if framing.cake_cells == "atm" else "ethernet"
         words += ["overhead", str(framing.cake_overhead), "linklayer", layer]
@@ -95,7 +95,7 @@ def _policer(line: Line) -> list[str]:
         f"tc qdisc del dev {device} ingress 2>/dev/null || true",
         f"tc qdisc add dev {device} handle ffff: ingress",
         f"# GRO would merge packets before the policer: ethtool -K {device} gro off",
-        f"tc filter add dev {device} parent ffff: matchall {' '.join(words)} drop",
+        f"tc filter add dev {device} parent ffff: matchall {' '.join(words)} conform-exceed drop/pipe",
     ]
 
 
