@@ -87,6 +87,13 @@ def test_change_is_refused_when_it_types_a_rate_that_the_input_does_not_show(
     assert FitSupport.of(fit(0.01, 0.01, **statuses)).refusal((action,), SURE) == why
 
 
+@pytest.mark.parametrize(("bucket", "why"), [("identified", ""), ("bounded", RATE.format("up"))])
+def test_rate_that_a_shaper_stays_below_is_that_of_the_bucket_when_there_is_one(bucket: str, why: str) -> None:
+    document = fit(0.02, 0.05, up="bounded")
+    document["parameters"].append({"path": "hop.access.policer.up.rate", "status": bucket})
+    assert FitSupport.of(document).refusal((SQM,), SURE) == why
+
+
 def test_link_that_is_not_fitted_supports_every_gain() -> None:
     for action in (VARIANT, AQM, CAKE, DROPTAIL, WINDOW, SQM):
         assert FitSupport.of(None).refusal((action,), UNSURE) == ""

@@ -31,7 +31,8 @@ class FitSupport:
     Attributes:
         good_for: of `fitting.prediction.GOOD_FOR`; empty without a fit or its score.
         direction: of the transfer that was predicted; empty without a score.
-        unseen: the directions whose rate is not identified.
+        unseen: the directions whose rate, or that of their bucket, is not identified.
+        unseen_lines: those whose line's rate is not.
         inputs: the captures, as in a fit's document.
         one_end: one end was captured alone.
         has_others: others used the path during the capture.
@@ -40,6 +41,7 @@ class FitSupport:
     good_for: str = ""
     direction: str = ""
     unseen: frozenset[str] = frozenset()
+    unseen_lines: frozenset[str] = frozenset()
     inputs: Sequence[FittedInput] = field(default=(), repr=False)
     one_end: bool = False
     has_others: bool = False
@@ -57,12 +59,8 @@ class FitSupport:
         return cls(
             (score.get("good_for") or _good_for(score)) if score else "",
             str(score["held_out"][0]["direction"]) if score else "",
-            frozenset(
-                direction
-                for row in fit.get("parameters", ())
-                for direction in DIRECTIONS
-                if row["path"].endswith((f".rate.{direction}", f".cap.{direction}")) and row["status"] != "identified"
-            ),
+            _unseen(fit, ("policer.{}.rate", "shaper.{}.rate")),
+            _unseen(fit, ()),
             fit.get("inputs", ()),
             any(row["why"] == UNSEEN for row in fit.get("not_identified", ())),
             any("cross traffic" in text for text in fit.get("remarks", ())),
@@ -93,9 +91,16 @@ class FitSupport:
             for change in action.changes
             for direction in DIRECTIONS
             if change.path.endswith(f".rate.{direction}")
-            or (change.path.endswith(f".queue.{direction}") and _kind(change.to) == "cake" and not action.hop)
         }
-        return [direction for direction in DIRECTIONS if direction in typed & self.unseen]
+        of_line = {
+            direction
+            for action in actions
+            for change in action.changes
+            for direction in DIRECTIONS
+            if change.path.endswith(f".queue.{direction}") and _kind(change.to) == "cake" and not action.hop
+        }
+        refused = (typed & self.unseen) | (of_line & self.unseen_lines)
+        return [direction for direction in DIRECTIONS if direction in refused]
 
     def captures(self, refused: Iterable[str] = ()) -> list[str]:
         """What to capture next, as clauses: what would show more than the input does. `refused` are
@@ -118,6 +123,18 @@ class FitSupport:
         return texts
 
 
+def _unseen(fit: FittedLink, buckets: Sequence[str]) -> frozenset[str]:
+    """The directions whose rate is not identified: that of a bucket, where the link has one."""
+    rows: dict[str, str] = {row["path"].split(".", 2)[-1]: row["status"] for row in fit.get("parameters", ())}
+
+    def status(direction: str) -> set[str]:
+        of_bucket = {rows[path] for key in buckets if (path := key.format(direction)) in rows}
+        of_line = {rows[path] for key in ("rate", "medium.cap") if (path := f"{key}.{direction}") in rows}
+        return of_bucket or of_line
+
+    return frozenset(direction for direction in DIRECTIONS if status(direction) - {"identified"})
+
+
 def _good_for(score: FitScore) -> str:
     """That of a link file of an earlier version."""
     from ackclock.fitting.prediction import verdict
@@ -133,7 +150,9 @@ def _kind(value: object) -> object:
 def _chooses_a_size(actions: Actions) -> bool:
     """Whether a change is the size of a buffer or of a queue."""
     return any(
-        (action.kind == "buffers" and change.to not in ("auto", True)) or _kind(change.to) == "droptail"
+        (action.kind == "buffers" and change.to not in ("auto", True))
+        or _kind(change.to) == "droptail"
+        or change.path.endswith(".burst")
         for action in actions
         for change in action.changes
     )
