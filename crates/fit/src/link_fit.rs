@@ -110,6 +110,11 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
         rate = rate_by_size::estimate(rate, runs, &isolated, draws, &mut rng("rate"));
     }
     let shaper = if policer.is_none() { shaper::estimate(runs, &rate, draws, &mut rng("shaper")) } else { None };
+    if let Some(found) = &shaper {
+        let steady = ServiceRate { steps: None, variation: None, ..rate.evidence.clone() };
+        let Fitted { status, value, lo, hi, draws, .. } = found.rate.clone();
+        rate = Fitted { status, value, lo, hi, draws, evidence: steady };
+    }
     if let Some(value) = rate.value {
         isolated = IsolatedDelays::of(runs, 8e9 / value);
     }

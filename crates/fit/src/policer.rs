@@ -53,7 +53,11 @@ pub fn estimate(runs: &[DirectionFacts], draws: usize, rng: &mut Rng) -> Option<
         && dropped.len() as f64 >= LIMITS.min_policed_share * lost as f64
         && passed as f64 <= LIMITS.max_passed_share * dropped.len() as f64;
     let delay_share = delay_share(&samples, burst, best.rate);
-    if !is_step || delay_share > LIMITS.max_policed_delay || is_queue_full_before_drops(runs, &samples, burst, best.rate) {
+    // A long burst that was used up once is a rate that fell, or other traffic that came.
+    let is_once = used_up(samples.iter().map(|sample| sample.level), burst) < LIMITS.min_shaper_bursts
+        && burst / best.rate > LIMITS.max_single_burst_ns;
+    let waits = delay_share.abs() > LIMITS.max_policed_delay || is_queue_full_before_drops(runs, &samples, burst, best.rate);
+    if !is_step || is_once || waits {
         return None;
     }
     let evidence =
@@ -78,6 +82,20 @@ pub fn without_drops(runs: &[DirectionFacts], policer: &PolicerFit) -> Vec<Direc
         DirectionFacts { packets: packets.copied().collect(), ..facts.clone() }
     };
     runs.iter().map(of_run).collect()
+}
+
+/// Number of times that the deficit, of packets in order, went from less than a quarter of the burst to
+/// all of it.
+pub fn used_up(levels: impl Iterator<Item = f64>, burst: f64) -> usize {
+    let (mut is_full, mut count) = (false, 0);
+    for level in levels {
+        if level < burst / 4.0 {
+            is_full = true;
+        } else if is_full && level >= burst {
+            (is_full, count) = (false, count + 1);
+        }
+    }
+    count
 }
 
 /// Bursts that differ by less drop the same packets of most lengths.
@@ -215,8 +233,9 @@ impl RateSplit {
     fn fitted(&self, runs: &[DirectionFacts], draws: usize, rng: &mut Rng, evidence: PolicerEvidence) -> PolicerFit {
         let min_wrong = self.split.wrong;
         let limit = min_wrong + LIMITS.wrong_margin + libm::sqrt(min_wrong as f64) as usize;
-        let is_good = |rate: f64| RateSplit::of(runs, rate, self.burst).is_some_and(|found| found.split.wrong <= limit);
-        let end = |sign: f64| {
+        let wrong = |rate: f64| RateSplit::of(runs, rate, self.burst).map_or(usize::MAX, |found| found.split.wrong);
+        let end = |sign: f64, limit: usize| {
+            let is_good = |rate: f64| wrong(rate) <= limit;
             let mut inner = 0.0;
             let mut outer = LIMITS.clock_error / 10.0;
             while outer < 0.5 && is_good(self.rate * (1.0 + sign * outer)) {
@@ -228,9 +247,11 @@ impl RateSplit {
             }
             self.rate * (1.0 + sign * outer)
         };
-        let (lo, hi) = (end(-1.0), end(1.0));
+        let (lo, hi) = (end(-1.0, limit), end(1.0, limit));
         // Of rates that are as good, the middle one has the smallest error.
-        let rate = if is_good((lo + hi) / 2.0) { (lo + hi) / 2.0 } else { self.rate } * 8e9;
+        let middle = RateSplit::of(runs, (end(-1.0, min_wrong) + end(1.0, min_wrong)) / 2.0, self.burst);
+        let best = middle.filter(|middle| middle.split.wrong <= min_wrong).unwrap_or(*self);
+        let (rate, burst) = (best.rate * 8e9, best.split.burst());
         let points = (0..=LIMITS.policer_grid).map(|i| lo + (hi - lo) * i as f64 / LIMITS.policer_grid as f64);
         let mut good: Vec<(f64, f64, f64)> = points
             .filter_map(|rate| {
@@ -253,7 +274,6 @@ impl RateSplit {
         let lowest = good.iter().map(|one| one.1).fold(f64::INFINITY, f64::min);
         let highest = good.iter().map(|one| one.2).fold(0.0, f64::max);
         let half = runs.iter().map(half_packet).fold(0.0, f64::max);
-        let burst = self.split.burst();
         PolicerFit {
             rate: Fitted::identified(rate, rates, ())
                 .at_least((lo * 8e9).min(rate * (1.0 - LIMITS.clock_error)), (hi * 8e9).max(rate * (1.0 + LIMITS.clock_error))),
@@ -343,7 +363,8 @@ fn delay_share(samples: &[Sample], burst: f64, rate: f64) -> f64 {
 fn is_queue_full_before_drops(runs: &[DirectionFacts], samples: &[Sample], burst: f64, rate: f64) -> bool {
     let packet = 2.0 * runs.iter().map(half_packet).fold(0.0, f64::max);
     let (before, longest) = delay_before_drops(samples, burst);
-    before * rate > LIMITS.max_policed_wait * packet && before > LIMITS.max_policed_delay * longest
+    let is_full = before > LIMITS.min_full_wait * longest || before * rate > LIMITS.min_full_wait * burst;
+    before * rate > LIMITS.max_policed_wait * packet && is_full
 }
 
 /// Median delay of the packets that arrived last before the first drops of an overflow, and the 99 %

@@ -5,7 +5,7 @@
 
 use crate::estimate::Fitted;
 use crate::facts::{DirectionFacts, Outcome};
-use crate::policer::Deficit;
+use crate::policer::{Deficit, used_up};
 use crate::rate::{RateMethod, ServiceRate};
 use crate::thresholds::LIMITS;
 use ackclock_contract::Document;
@@ -46,13 +46,17 @@ struct Passage {
 
 /// The shaper before a link whose busy rate is `rate`; none without a burst.
 pub fn estimate(runs: &[DirectionFacts], rate: &Fitted<ServiceRate>, draws: usize, rng: &mut Rng) -> Option<ShaperFit> {
-    let is_busy = matches!(rate.evidence.method, RateMethod::Mode | RateMethod::Mean) && rate.evidence.steps.is_none();
-    let mut best = rate.value.filter(|_| is_busy)? / 8e9;
+    let is_busy = matches!(rate.evidence.method, RateMethod::Mode | RateMethod::Mean);
     let packet = f64::from(runs.iter().find_map(DirectionFacts::common_len)?);
-    for step in LIMITS.shaper_steps {
-        let around = (-LIMITS.shaper_side..=LIMITS.shaper_side).map(|i| best * (1.0 + step * f64::from(i)));
+    let best_of = |rates: &mut dyn Iterator<Item = f64>| {
         let spread = |rate: f64| Some((rate, bursts(&passages(runs, rate), rate, packet).spread()?));
-        best = around.filter_map(spread).min_by(|a, b| a.1.total_cmp(&b.1))?.0;
+        rates.filter_map(spread).min_by(|a, b| a.1.total_cmp(&b.1)).map(|best| best.0)
+    };
+    // Long bursts have a share in the mean rate, and none in the rate of most arrivals.
+    let first = [rate.value.filter(|_| is_busy)? / 8e9, common_rate(runs)?];
+    let mut best = best_of(&mut first.into_iter())?;
+    for step in LIMITS.shaper_steps {
+        best = best_of(&mut (-LIMITS.shaper_side..=LIMITS.shaper_side).map(move |i| best * (1.0 + step * f64::from(i))))?;
     }
     let passages = passages(runs, best);
     let bursts = bursts(&passages, best, packet);
@@ -65,7 +69,7 @@ pub fn estimate(runs: &[DirectionFacts], rate: &Fitted<ServiceRate>, draws: usiz
         && at_once.len() >= LIMITS.min_shaper_passes
         && bursts.spread()? <= (2.0 * packet).max(LIMITS.max_shaper_spread * burst)
         && quantile_of_sorted(&shares, 0.5)? <= LIMITS.max_shaper_delay;
-    let used_up = used_up(&passages, burst);
+    let used_up = used_up(passages.iter().map(|passage| passage.level), burst);
     // A rate that falls once is as likely as a bucket that is used up once, unless it is soon.
     let is_once = used_up < LIMITS.min_shaper_bursts && burst / best > LIMITS.max_single_burst_ns;
     if !is_burst || is_once {
@@ -82,6 +86,22 @@ pub fn estimate(runs: &[DirectionFacts], rate: &Fitted<ServiceRate>, draws: usiz
         burst: Fitted::identified(burst, (0..draws).map(|_| lo + rng.uniform() * (hi - lo)).collect(), ()).at_least(lo, hi),
         evidence,
     })
+}
+
+/// The median rate of arrivals, bytes per nanosecond, over groups of them.
+fn common_rate(runs: &[DirectionFacts]) -> Option<f64> {
+    let mut rates = Vec::new();
+    for facts in runs {
+        let mut arrivals: Vec<(i64, u32)> = facts.packets.iter().filter_map(|p| Some((p.arrival()?, p.len))).collect();
+        arrivals.sort_unstable();
+        for group in arrivals.windows(LIMITS.shaper_group).step_by(LIMITS.shaper_group - 1) {
+            let bytes: u64 = group[1..].iter().map(|arrival| u64::from(arrival.1)).sum();
+            let time = group[group.len() - 1].0 - group[0].0;
+            rates.extend((time > 0).then(|| bytes as f64 / time as f64));
+        }
+    }
+    rates.sort_unstable_by(f64::total_cmp);
+    quantile_of_sorted(&rates, 0.5)
 }
 
 /// The packets that arrived, with what is missing from a bucket that earns `rate` bytes per nanosecond.
@@ -128,19 +148,6 @@ fn bursts(passages: &[Passage], rate: f64, packet: f64) -> Bursts {
     let mut sorted: Vec<f64> = waited.map(|p| p.level - p.wait * rate).collect();
     sorted.sort_unstable_by(f64::total_cmp);
     Bursts { sorted }
-}
-
-/// Number of times that the deficit went from less than a quarter of the burst to all of it.
-fn used_up(passages: &[Passage], burst: f64) -> usize {
-    let (mut is_full, mut count) = (false, 0);
-    for passage in passages {
-        if passage.level < burst / 4.0 {
-            is_full = true;
-        } else if is_full && passage.level >= burst {
-            (is_full, count) = (false, count + 1);
-        }
-    }
-    count
 }
 
 /// The rate of bursts, bit/s: the median of the gaps between packets that passed at once, one behind the

@@ -188,9 +188,13 @@ thresholds! {
     max_passed_share: f64 = 0.25;
     /// Maximum queueing delay at a nearly empty bucket, relative to that of a queue of the same rate and
     /// limit: a policer has no queue, and the line behind it has that of a burst.
-    max_policed_delay: f64 = 0.5;
-    /// Median wait before a drop, packets at the token rate, up to which there is no queue.
-    max_policed_wait: f64 = 2.0;
+    max_policed_delay: f64 = 0.25;
+    /// Minimum median wait before a drop at a full queue, relative to the longest wait, or to that of a queue of
+    /// the burst's size.
+    min_full_wait: f64 = 0.5;
+    /// Median wait before a drop, packets at the token rate, up to which there is no queue: ACKs alone show
+    /// delays with two packets and the timer of a delayed ACK.
+    max_policed_wait: f64 = 3.5;
     /// Number of packets on the wrong side of the limit, beyond the fewest and their square root, under
     /// which a rate and a burst are as likely.
     wrong_margin: usize = 2;
@@ -214,16 +218,18 @@ thresholds! {
     /// side: over a busy time of 30 s an error of 0.01 % is a packet or two.
     shaper_steps: [f64; 3] = [1e-3, 2e-4, 4e-5];
     shaper_side: i32 = 5;
+    /// Number of arrivals of a group whose rate is one of the first candidates.
+    shaper_group: usize = 65;
     /// Minimum burst in packets; queues of any link allow smaller ones.
     min_shaper_burst: f64 = 4.0;
     /// Minimum number of packets that waited for tokens, and of those that passed at once from a bucket that
     /// was partly used.
     min_shaper_waits: usize = 100;
-    min_shaper_passes: usize = 20;
+    min_shaper_passes: usize = 4;
     /// Maximum range of the burst by packets that waited, from the 5 % to the 95 % quantile, relative to it.
     max_shaper_spread: f64 = 0.25;
     /// Maximum delay of the packets that passed at once, relative to that at a link without a burst.
-    max_shaper_delay: f64 = 0.4;
+    max_shaper_delay: f64 = 0.8;
     /// Minimum number of times that a bucket was used up, and the time of a single burst at the token rate,
     /// nanoseconds, below which it is no change of the rate.
     min_shaper_bursts: usize = 2;

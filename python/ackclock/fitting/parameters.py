@@ -205,14 +205,16 @@ def _policer(found: PolicerFit | None, direction: Direction) -> list[Parameter]:
     if found is None:
         return []
     text, method = evidence.policer(found["evidence"]), "drops over the deficit of a token bucket"
-    rate = Interval.of(found["rate"])
+    rate, burst = Interval.of(found["rate"]), Interval.of(found["burst"])
     is_wide = rate.hi - rate.lo > 2 * MAX_POLICED_HALF_WIDTH * rate.value
-    why = "a bucket of any rate in this interval drops the same packets" if is_wide else ""
+    open_rate = "a bucket of any rate in this interval drops the same packets" if is_wide else ""
+    open_burst = "" if burst.is_narrow else "the interval is wide"
     return [
-        Parameter.within(
-            path_of("policer", direction, key), unit, method, text, Interval.of(of).rounded(), of["draws"], why=why
+        Parameter.within(path_of("policer", direction, key), unit, method, text, of.rounded(), draws, why=why)
+        for key, unit, of, draws, why in (
+            ("rate", "b/s", rate, found["rate"]["draws"], open_rate),
+            ("burst", "B", burst, found["burst"]["draws"], open_burst),
         )
-        for key, unit, of in (("rate", "b/s", found["rate"]), ("burst", "B", found["burst"]))
     ]
 
 
