@@ -153,10 +153,9 @@ impl TunnelExit {
         if !matches!(out.arena.get(packet.body), Body::Encapsulated(outer) if outer.tunnel == self.number) {
             return None;
         }
-        let (body, (len, kind, ecn)) = out.arena.take_inner(packet.body)?;
-        let mut inner = Packet { body, len, wire_len: len, kind, ecn, ..*packet };
-        let combined = combined_ecn(ecn, packet.ecn);
-        if combined != ecn {
+        let mut inner = out.arena.take_inner(packet)?;
+        let combined = combined_ecn(inner.ecn, packet.ecn);
+        if combined != inner.ecn {
             out.edit(&mut inner, &TcpEdit::ecn(combined));
         }
         Some(inner)

@@ -1,6 +1,6 @@
 //! Storage of packet bodies.
 
-use super::{Ecn, Kind, Segment};
+use super::{Ecn, Kind, Packet, Segment};
 use crate::link::TunnelConfig;
 use crate::units::Time;
 use std::collections::BTreeMap;
@@ -163,14 +163,14 @@ impl Arena {
         id
     }
 
-    /// Takes a packet out of one of a tunnel: its body, length, kind and ECN field.
-    pub(crate) fn take_inner(&mut self, id: BodyId) -> Option<(BodyId, (u16, Kind, Ecn))> {
-        let id = self.make_unique(id);
+    /// The packet in `packet`, which is one of a tunnel.
+    pub(crate) fn take_inner(&mut self, packet: &Packet) -> Option<Packet> {
+        let id = self.make_unique(packet.body);
         let body = self.get_mut(id);
         let Body::Encapsulated(outer) = std::mem::replace(body, Body::Datagram(Datagram::default())) else { return None };
         let Encapsulated { inner, len, kind, ecn, .. } = *outer;
         *body = inner;
-        Some((id, (len, kind, ecn)))
+        Some(Packet { body: id, len, wire_len: len, kind, ecn, ..*packet })
     }
 
     /// Adds an owner to a body.

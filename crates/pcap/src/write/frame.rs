@@ -188,7 +188,8 @@ impl FlowFrames {
             _ => PROTOCOL_UDP,
         };
         let payload = self.opaque(from, packet, protocol);
-        let field = fragment.offset / 8 | if fragment.last { 0 } else { MORE };
+        let more = if fragment.last { 0 } else { MORE };
+        let field = (fragment.offset / 8) | more;
         self.buffer[start + 6..start + 8].copy_from_slice(&field.to_be_bytes());
         self.buffer[start + 10..start + 12].fill(0);
         let sum = Checksum::default().with(&self.buffer[start..]).finish();
