@@ -104,13 +104,12 @@ def overview(name: str) -> Overview:
     draft = Draft(Document({**_BULK, "link": path.name}, str(path))) if is_link else read_draft(path)
     scenario = draft.check(draft.points()[0])
     shown = resolved(scenario)
-    sides = [side for hop in scenario.hop for side in (hop.down, hop.up) if side]
     described: OverviewDocument = {
         "kind": "link" if is_link else "scenario",
         "name": name,
         "title": scenario.title,
         "source": scenario.source,
-        "base_rtt_ms": sum(side.delay for side in sides) / 1e9,
+        "base_rtt_ms": sum(delay for hop in scenario.hop for delay in hop.mean_delay.values()) / 1e9,
         "directions": {"down": _bottleneck(scenario.hop, "down"), "up": _bottleneck(scenario.hop, "up")},
         "hops": shown["hop"],
     }
@@ -144,6 +143,10 @@ def _rows(document: OverviewDocument) -> Iterator[tuple[str, ...]]:
                 value = own.get(key)
                 if isinstance(value, Mapping) and value and set(value) <= set(DIRECTIONS):
                     own[key] = value.get(direction)
+            if isinstance(slots := own.get("slots"), Mapping):
+                rates = slots["rate"].get(direction) if isinstance(slots["rate"], Mapping) else slots["rate"]
+                own["rate"] = f"{rates[0]} to {rates[-1]}" if isinstance(rates, list) else rates
+                own["slots"] = {key: value for key, value in slots.items() if key != "rate"}
             if isinstance(queue := own.get("queue"), Mapping):
                 # A droptail queue says by its kind how it drops.
                 own["queue"] = {key: value for key, value in queue.items() if (key, value) != ("drop", "tail")}

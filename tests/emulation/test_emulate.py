@@ -11,6 +11,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -95,6 +96,49 @@ def test_datagram_round_trip_takes_the_link_files_delay(ackclock, line):
     exact = 2 * (15 + 128 * 8 / 1e6 * 1e3)
     # The machine adds delay; the link never adds less.
     assert exact - 0.05 <= rtt_ms <= exact + 3
+
+
+PACED = """
+import os, select, socket, time
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.setblocking(False)
+udp.connect((os.environ["ACKCLOCK_SERVER"], 9))
+start = next_at = time.perf_counter()
+while (now := time.perf_counter()) < start + 9:
+    if now >= next_at and now < start + 8.5:
+        next_at += 0.02
+        try:
+            udp.send(f"{now - start:.6f}".encode().ljust(100))
+        except OSError:
+            pass
+    if select.select([udp], [], [], max(0, next_at - now))[0]:
+        try:
+            sent = udp.recv(2000).decode().split()[0]
+            print("PACED", sent, time.perf_counter() - start)
+        except OSError:
+            pass
+"""
+
+
+def test_real_packets_have_the_delays_of_a_schedule(ackclock, write):
+    """10 ms, then 60 ms, 2 s each: a round trip of 20 or 120 ms, and between both at a change."""
+    delay = '{ schedule = [["0 s", "10 ms"], ["2 s", "60 ms"]], repeat = "4 s" }'
+    link = write("line.toml", f'title = "a line"\nsource = "test"\n[[hop]]\nname = "line"\ndelay = {delay}\n')
+    server = f"{sys.executable} -c '{ECHO}'"
+    done = ackclock("emulate", link, "--json", "--no-log", "--server", server, "--", sys.executable, "-c", PACED)
+    assert done.returncode == 0, done.stderr
+    rows = [
+        [float(number) for number in line.split()[1:]] for line in done.stderr.splitlines() if line.startswith("PACED")
+    ]
+    rtts = [(sent, 1e3 * (arrived - sent)) for sent, arrived in rows]
+    assert len(rows) > 300 and [sent for sent, _ in rows] == sorted(sent for sent, _ in rows), "no packet is overtaken"
+    short = [rtt for _, rtt in rtts if rtt < 25]
+    long = [rtt for _, rtt in rtts if rtt > 115]
+    assert min(short) == pytest.approx(20, abs=1) and min(long) >= 119.9
+    assert len(short) > 120 and len(long) > 120 and len(short) + len(long) > 0.9 * len(rows)
+    # A rise at the start of each long part: 4 s apart.
+    rises = [b[0] for a, b in pairwise(rtts) if a[1] < 60 <= b[1]]
+    assert len(rises) in (2, 3) and rises[1] - rises[0] == pytest.approx(4, abs=0.05)
 
 
 RECEIVE_3 = """

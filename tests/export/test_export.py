@@ -138,6 +138,28 @@ def test_tc_export_lists_lost_properties_of_both_directions(line, more, output):
     assert sum(output in text for text in missing) == 2
 
 
+def test_tc_export_lists_a_schedule_and_has_its_mean(write):
+    steps = 'schedule = [["0 s", {}], ["15 s", {}]], repeat = "30 s"'
+    loss = "loss = { mean = { " + steps.format(0, 0.02) + " } }"
+    delay = "{ " + steps.format('"20 ms"', '"28 ms"') + " }"
+    script, missing = tc(str(write("line.toml", LINE.format(more=loss, down="10 Mb/s").replace('"20 ms"', delay))))
+    assert "delay 24ms" in script and "loss random 1%" in script
+    for lost in ("a schedule of the delay: its mean, 24 ms,", "a schedule of the loss: its mean, 0.01,"):
+        assert sum(lost in text for text in missing) == 2
+
+
+def test_export_lists_slots_and_has_their_mean_rate_and_delay(write):
+    slots = 'slots = { rate = ["5 Mb/s", "15 Mb/s"], delay = ["0 ms", "4 ms"], held = "1.5 s" }'
+    link = write("slots.toml", f'title = "slots"\nsource = "test"\n[[hop]]\nname = "sky"\ndelay = "20 ms"\n{slots}\n')
+    for to, rate in (("tc", "tbf rate 9000000bit"), ("mahimahi", None)):
+        exported = export_link(str(link), to)
+        assert (
+            sum("slots: their mean rate, 9 Mb/s, and mean delay replace them" in text for text in exported.missing) == 2
+        )
+        script = exported.files.get("tc.sh", "")
+        assert rate is None or (rate in script and "delay 22ms" in script)
+
+
 @pytest.mark.parametrize(("rate", "period"), [("10 Mb/s", 6), ("256 kb/s", 375), ("12 Mb/s", 1), ("500 Mb/s", 3)])
 def test_mahimahi_trace_has_the_exact_rate(line, rate, period):
     trace = [int(number) for number in export_link(line(down=rate), "mahimahi").files["down.trace"].split()]

@@ -17,6 +17,7 @@ pub mod probe;
 pub mod problem;
 pub mod ring;
 pub mod rng;
+pub mod schedule;
 pub mod statistics;
 pub mod throughput_models;
 pub mod time_account;

@@ -43,6 +43,9 @@ impl LinkDelay {
             // A shaper spaces the packets, and delays none that finds its tokens.
             let per_byte = config.shaper.as_ref().map_or(0.0, |shaper| self::per_byte(shaper.config.rate)).max(per_byte);
             path.constant = path.constant + config.jitter.as_ref().map_or(Span::ZERO, jitter);
+            // As the frame of a medium.
+            let grants = config.slots().and_then(|slots| slots.grants);
+            path.constant = path.constant + grants.map_or(Span::ZERO, |grants| grants.frame.saturating_mul(grants.every.into()));
             if slowest.is_some_and(|slowest| per_byte > slowest) {
                 path.per_client = hop.per_client;
             }
@@ -61,7 +64,7 @@ impl LinkDelay {
 
 /// Whether packets leave a hop with at least the spacing of its rate.
 fn keeps_spacing(config: &HopDirection) -> bool {
-    let is_recorded = matches!(config.rate, Some(RatePlan::Trace { .. } | RatePlan::Schedule(_)));
+    let is_recorded = matches!(config.rate, Some(RatePlan::Trace { .. } | RatePlan::Schedule(_) | RatePlan::Slots(_)));
     let has_burst = config.shaper.as_ref().is_some_and(|shaper| shaper.config.burst.is_some());
     !is_recorded
         && !has_burst
@@ -76,6 +79,7 @@ fn ps_per_byte(rate: &RatePlan) -> f64 {
         RatePlan::Fixed { bps } => per_byte(Rate::from_bps(*bps)),
         // The mean of the schedule.
         RatePlan::Schedule(schedule) => per_byte(Rate::from_bps((schedule.mean_bps() as u64).max(1))),
+        RatePlan::Slots(slots) => per_byte(Rate::from_bps((slots.mean_bps() as u64).max(1))),
         // The mean over the recording.
         RatePlan::Trace { times_ms, .. } => {
             let period_ps = Span::from_ms(times_ms.last().copied().unwrap_or(0)).0 as f64;

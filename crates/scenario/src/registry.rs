@@ -18,11 +18,13 @@ use crate::link::packet_radio::PacketRadio;
 use crate::link::pep::Pep;
 use crate::link::policer::Policer;
 use crate::link::queue::{Cake, CoDel, DropTail, DualPi2, FqCoDel, Pie, Queue, Red};
-use crate::link::rate::{RateSchedule, TraceRate};
+use crate::link::rate::TraceRate;
 use crate::link::roaming::{Cell, Roaming};
+use crate::link::schedule::{DelaySchedule, LossSchedule, RateSchedule};
 use crate::link::shaper::Shaper;
 use crate::link::sides::{Errors, FrameError, Rates, Sizes, SomeRates, Spans};
 use crate::link::signal::{Ar1, Fading, Level, Markov};
+use crate::link::slots::{GrantCycle, Slots};
 use crate::link::tunnel::Tunnel;
 use crate::link::wimax::{Arq, Harq, Wimax};
 use crate::link::wimax_station::{Amc, Cap, Connection, Service, Station};
@@ -85,7 +87,7 @@ tables! {
         Bernoulli, GilbertElliott, LossList, SignalLoss, Duplicate, Outage, Ar1, Markov, Level,
         UniformJitter, NormalJitter, ExponentialJitter, ParetoJitter, Reorder, Handover,
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
-        Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, RateSchedule, LinkLayer, Mtu, Tunnel, Policer, Shaper, Pep,
+        Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, RateSchedule, DelaySchedule, LossSchedule, Slots, GrantCycle, LinkLayer, Mtu, Tunnel, Policer, Shaper, Pep,
         Bulk, Transfer, Web, ConstantRate, OnOff, Probe, Live,
         TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Repeat, Scenario, Measure, MeasurementPlan,
 }

@@ -269,7 +269,7 @@ fn path_row(plan: &Plan, world: &BuiltNetwork, path_times: &PathTimes, number: u
 
 /// Delay of a hop without queues, in both directions, in seconds.
 fn propagation(hop: &Hop) -> f64 {
-    [&hop.down, &hop.up].into_iter().flatten().map(|side| side.delay.as_secs()).sum()
+    [&hop.down, &hop.up].into_iter().flatten().map(|side| side.mean_delay().as_secs()).sum()
 }
 
 fn proxy_row(plan: &Plan, world: &BuiltNetwork, proxy: &Proxy) -> ProxyRow {

@@ -6,7 +6,7 @@ use ackclock_core::packet::{Arena, Body, Kind, Packet};
 use ackclock_core::probe::Probe;
 use ackclock_core::{Span, Time};
 use ackclock_sim::build::BuiltNetwork;
-use ackclock_sim::plan::Plan;
+use ackclock_sim::plan::{HopDirection, Plan};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -95,7 +95,7 @@ impl PacketLog {
             hops.push(HopSide {
                 hop: side.hop,
                 direction: side.direction.name(),
-                delay_s: delay.as_secs(),
+                delay_s: config.map_or(Span::ZERO, HopDirection::mean_delay).as_secs(),
                 delay: if is_separate { Span::ZERO } else { delay },
             });
             for chain in &side.chains {

@@ -319,7 +319,7 @@ def _proxy(of: Situation) -> Iterator[Action]:
 
 
 def _delay_s(hop: Hop) -> float:
-    return max((side.delay for side in (hop.down, hop.up) if side), default=0) / 1e12
+    return max(hop.mean_delay.values(), default=0) / 1e12
 
 
 def _sides(of: Situation) -> Iterator[tuple[Hop, str, Direction]]:

@@ -55,7 +55,7 @@ def _delays(situation: Situation) -> Iterator[Condition]:
         point = {
             f"hop.{hop.name}.delay.{direction}": show_time(round(side.delay * factor))
             for hop, direction, side in situation.sides()
-            if side.delay
+            if side.delay and isinstance(side.delay, int)
         }
         if point:
             yield Condition(text, point)
@@ -81,7 +81,7 @@ def _losses(situation: Situation) -> Iterator[Condition]:
         point = {
             f"hop.{hop.name}.loss.{direction}.mean": min(MAX_LOSS, mean * factor)
             for hop, direction, side in situation.sides()
-            if (mean := getattr(side.loss, "mean", 0.0))
+            if isinstance(mean := getattr(side.loss, "mean", 0.0), float) and mean
         }
         if point:
             yield Condition(text, point)

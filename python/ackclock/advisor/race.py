@@ -259,7 +259,7 @@ class Sizes:
             return full
         if each * small.runs(actions) <= cpu_s or not situation.is_link:
             return small
-        rtt_s = sum(side.delay for hop in scenario.hop for side in (hop.down, hop.up) if side) / 1e12
+        rtt_s = sum(delay for hop in scenario.hop for delay in hop.mean_delay.values()) / 1e12
         own_s = scenario.duration / 1e12
         wanted = own_s * cpu_s / (each * small.runs(actions))
         return replace(small, duration_s=max(min(own_s, MIN_RTTS * rtt_s), min(wanted, own_s), 2.0))

@@ -204,7 +204,7 @@ class Situation:
         """The RTT in s with the longest queue of the path full."""
         delay_s, waits = 0.0, [0.0]
         for hop, direction, side in self.sides():
-            delay_s += side.delay / 1e12
+            delay_s += hop.mean_delay[direction] / 1e12
             bps = slowest_bps([hop], direction)
             if side.queue and bps:
                 sizes = [side.queue.bytes, MTU * (side.queue.packets or 0)]
@@ -522,7 +522,7 @@ def _of_link(
     flow = Flow(name=FLOW, direction=asked, count=flows if flows > 1 else None, workload=Bulk())
     draft = draft_of({"link": link} if isinstance(link, str) else plain(link))
     draft = draft.replaced({"duration": "1 s", "flow": [plain(flow)]})
-    rtt_s = sum(side.delay for hop in draft.check().hop for side in (hop.down, hop.up) if side) / 1e12
+    rtt_s = sum(delay for hop in draft.check().hop for delay in hop.mean_delay.values()) / 1e12
     duration = min(max(RTTS * rtt_s, MIN_S), MAX_S)
     draft = draft.replaced({"duration": f"{round(1e3 * duration)} ms", "tcp": plain(tcp) if tcp else {}})
     name = draft.document.data.get("link")

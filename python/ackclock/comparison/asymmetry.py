@@ -84,6 +84,10 @@ def asymmetry(plan: Plan) -> Asymmetry | None:
     return Asymmetry(k, forward, reverse, data_bytes, ack_bytes)
 
 
+_VARIES = {"trace": "recorded", "schedule": "scheduled", "slots": "another one in each slot"}
+"""A rate that is no constant, by its kind in a plan."""
+
+
 def why_no_asymmetry(plan: Plan) -> str | None:
     """The reason why a plan's first TCP flow has no k, as a clause; None if it has one."""
     flow = _first_tcp(plan)
@@ -99,9 +103,9 @@ def why_no_asymmetry(plan: Plan) -> str | None:
         for direction in ("down", "up")
         if hop[direction] and hop[direction]["rate"]
     ]
-    recorded = next((name for name, _, rate in sides if rate["kind"] != "fixed"), None)
-    if recorded is not None:
-        return f"the rate of {recorded} is recorded, so the ratio varies"
+    varies = next(((name, rate["kind"]) for name, _, rate in sides if rate["kind"] in _VARIES), None)
+    if varies is not None:
+        return f"the rate of {varies[0]} is {_VARIES[varies[1]]}, so the ratio varies"
     limited = {direction for _, direction, _ in sides} | {
         direction for hop in hops if hop["medium"] for direction in ("down", "up") if hop[direction]
     }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ackclock.format import joined
 from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.hop import DIRECTIONS, Hop
-from ackclock.input.link.rate import is_scheduled
+from ackclock.input.link.rate import is_schedule
 from ackclock.input.units import show_rate, show_time
 
 PS_PER_S = 10**12
@@ -19,6 +19,8 @@ AUTO = "auto"
 """The word for the duration that `auto_duration` gives."""
 MIN_PS, MAX_PS = 10 * PS_PER_S, 60 * PS_PER_S
 """Bounds of `auto_duration`: a first look does not wait for what happens every hour."""
+SLOTS = 3
+"""Whole slots of a run: each has a rate of its own."""
 FADES = 3
 """Fades of all runs together, in the mean: exp(-3) = 5 % of such sets of runs have none."""
 
@@ -31,7 +33,7 @@ class _Event:
         text: what the link does, as a sentence's object.
         seen_ps: the duration from which a run has it.
         needed_ps: the duration of a run that has what follows, too: the interval after a handover,
-            an outage's time again after its end, `FADES` fades.
+            `SLOTS` slots, an outage's time again after its end, `FADES` fades.
     """
 
     text: str
@@ -41,8 +43,8 @@ class _Event:
 
 def auto_duration(hops: Sequence[Hop], seeds: int) -> int:
     """The duration in ps, from 10 s to 60 s, of runs that have the link's own events: a handover
-    and the interval after it, each outage and as long again, `FADES` fades in the runs of all seeds
-    together.
+    and the interval after it, `SLOTS` whole slots, each outage and as long again, `FADES` fades in
+    the runs of all seeds together.
     """
     return min(max([MIN_PS, *(event.needed_ps for hop in hops for event in _events(hop, seeds))]), MAX_PS)
 
@@ -72,22 +74,36 @@ def _events(hop: Hop, seeds: int) -> Iterator[_Event]:
             first, every = _first_ps(handover), handover.every
             text = f"the handovers of `{hop.name}`, every {show_time(every)} from {show_time(first)} on"
             yield _Event(text, first + handover.gap + 1, first + every)
+    if slots := hop.slots:
+        text = (
+            f"the slots of `{hop.name}`, which change every {show_time(slots.every)} from {show_time(slots.first)} on"
+        )
+        yield _Event(text, slots.first + slots.lost + slots.held + 1, slots.first + SLOTS * slots.every)
     for name in DIRECTIONS:
         side = getattr(hop, name)
         if side is None:
             continue
-        if is_scheduled(side.rate):
-            (at, bps), until = side.rate.schedule[-1], side.rate.repeat
-            if at:
-                rate = show_rate(bps) if bps else "0 b/s"
-                text = f"the rate of {rate} that `{hop.name} {name}` has from {show_time(at)} on"
-                yield _Event(text, at + 1, until or 2 * at)
+        yield from _scheduled(hop.name, name, side)
         for outage in side.outage:
             text = f"the outage of `{hop.name} {name}` from {show_time(outage.start)} to {show_time(outage.end)}"
             yield _Event(text, outage.end, 2 * outage.end - outage.start)
         if side.loss and side.loss.kind == "gilbert-elliott" and (every_ps := _fade_every_ps(side.loss)):
             text = f"the fades of `{hop.name}`, one in {_seconds(every_ps)} s on average"
             yield _Event(text, -(-every_ps // seeds), FADES * every_ps // seeds)
+
+
+def _scheduled(hop: str, direction: str, side: CheckedTable) -> Iterator[_Event]:
+    """The last steps of the schedules of a direction."""
+    steps = (
+        ("rate", side.rate, lambda bps: show_rate(bps) if bps else "0 b/s"),
+        ("delay", side.delay, show_time),
+        ("mean loss", getattr(side.loss, "mean", None), "{:g}".format),
+    )
+    for what, schedule, show in steps:
+        if is_schedule(schedule) and (at := schedule.schedule[-1][0]):
+            value = show(schedule.schedule[-1][1])
+            text = f"the {what} of {value} that `{hop} {direction}` has from {show_time(at)} on"
+            yield _Event(text, at + 1, schedule.repeat or 2 * at)
 
 
 def _first_ps(handover: CheckedTable) -> int:
@@ -97,11 +113,12 @@ def _first_ps(handover: CheckedTable) -> int:
 
 
 def _fade_every_ps(loss: CheckedTable) -> int:
-    """The mean time from a fade to the next; 0 without fades."""
-    if not (loss.mean or loss.loss_bad):
+    """The mean time from a fade to the next, of a scheduled mean at its maximum; 0: no fades."""
+    good: int | None = loss.good_ps
+    if good is None or not (loss.mean or loss.loss_bad):
         return 0
-    sojourns: dict[str, int] = loss.plan()
-    return sojourns["good_ps"] + sojourns["bad_ps"]
+    bad: int = loss.bad_ps
+    return good + bad
 
 
 def _seconds(time_ps: int) -> str:

@@ -157,7 +157,7 @@ def bdp_bytes(hops: Sequence[Hop], direction: str) -> float | None:
     (the mean of a recorded one) times the delays of both. None without a rate.
     """
     bps = slowest_bps(hops, direction)
-    delay_ps = sum(side.delay for hop in hops for side in (hop.down, hop.up) if side)
+    delay_ps = sum(delay for hop in hops for delay in hop.mean_delay.values())
     return None if bps is None else bps * delay_ps / 8e12
 
 

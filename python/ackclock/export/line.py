@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from math import inf, prod
 from typing import Any
 
-from ackclock.input.checked_table import CheckedTable, ReadBy
+from ackclock.input.checked_table import CheckedTable, ReadBy, replaced
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
-from ackclock.input.link.rate import mean_bps
-from ackclock.input.units import show_rate
+from ackclock.input.link.rate import is_schedule, mean_bps
+from ackclock.input.units import show_rate, show_time
 
 CELLS = {"atm": "ATM cells", "ptm": "PTM codewords", "noatm": "the bytes that the line adds to a packet"}
 """What the framing of a line is, by tc-cake(8)'s word for its cells."""
@@ -66,7 +66,7 @@ def lines_of(hops: Sequence[Hop]) -> dict[str, Line]:
 
 
 def _line(direction: str, sides: Sequence[tuple[Hop, Direction]]) -> Line:
-    line = Line(direction, delay=sum(side.delay for _, side in sides))
+    line = Line(direction, delay=sum(hop.mean_delay[direction] for hop, _ in sides))
     slowest = min(sides, key=lambda one: _queue_bps(one, direction), default=None)
     for hop, side in sides:
         if (hop, side) == slowest:
@@ -87,7 +87,7 @@ def _line(direction: str, sides: Sequence[tuple[Hop, Direction]]) -> Line:
 def _queue_bps(side: tuple[Hop, Direction], direction: str) -> float:
     """The rate of a hop by which packets wait: that of a policer delays none."""
     hop, of = side
-    limits = of.rate, of.shaper, hop.medium
+    limits = of.rate, of.shaper, hop.medium, hop.slots
     return mean_bps(hop, direction) or inf if any(limit is not None for limit in limits) else inf
 
 
@@ -104,6 +104,9 @@ def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
         line.rate = hop.slowest_bps.get(line.direction)
         replacement = f"its maximum rate, {show_rate(line.rate)}, replaces it" if line.rate else "no rate replaces it"
         line.lacks(hop.name, f"a medium ({hop.medium.kind}): {replacement}")
+    if hop.slots and line.rate is None:
+        line.rate = hop.slowest_bps[line.direction]
+        line.lacks(hop.name, f"slots: their mean rate, {show_rate(line.rate)}, and mean delay replace them")
     if hop.has_stations:
         line.lacks(hop.name, "a queue and a rate for each client: all clients share one")
 
@@ -120,6 +123,10 @@ def _take_rest(line: Line, hop: Hop, side: Direction, *, is_slowest: bool) -> No
         )
     if side.shaper and not is_slowest:
         line.lacks(hop.name, "a shaper: only that of the slowest hop is exported")
+    if is_schedule(side.delay):
+        line.lacks(hop.name, f"a schedule of the delay: its mean, {show_time(side.delay.mean_ps)}, replaces it")
+    if is_schedule(getattr(side.loss, "mean", None)):
+        line.lacks(hop.name, f"a schedule of the loss: its mean, {side.loss.mean_share:g}, replaces it")
     if side.handover:
         line.lacks(hop.name, "handovers: the path stays the same")
     if hop.pep:
@@ -152,9 +159,11 @@ def _one_loss(line: Line, sides: Iterable[tuple[Hop, Direction]]) -> CheckedTabl
     losses = [(hop, side.loss) for hop, side in sides if side.loss]
     kept = next((loss for _, loss in losses if loss.kind != "bernoulli"), None)
     if kept is None and losses:
-        lost = 1 - prod(1 - loss.mean for _, loss in losses)
+        lost = 1 - prod(1 - loss.mean_share for _, loss in losses)
         return ReadBy("Loss")(lost)
     for hop, loss in losses:
         if loss is not kept:
             line.lacks(hop.name, f"a second loss ({loss.kind})")
+    if kept and is_schedule(getattr(kept, "mean", None)):
+        return replaced(kept, mean=kept.mean_share)
     return kept

@@ -391,6 +391,7 @@ class Hop(_Input):
     only: Literal["down", "up"] | None = None
     per_client: bool | None = None
     medium: Grants | Wimax | Mapping[str, Any] | None = None
+    slots: Mapping[str, Any] | None = None
     pep: Mapping[str, Any] | None = None
     framing: str | Sides | None = None
     outage: Sequence[Any] | Sides | None = None

@@ -45,13 +45,14 @@ def _describe(key: str, value: Any) -> str:
     match key, value:
         case "medium", {"kind": "grants", "standard": str(standard), "rate": {"down": down, "up": up}}:
             return f"{standard} with requests and grants, {down} down and {up} up" + _capped(value)
-        case "rate", {"schedule": steps, **rest}:
-            again = f", again every {rest['repeat']}" if "repeat" in rest else ""
-            return ", ".join(f"{rate} from {at}" for at, rate in steps) + again
+        case "rate", {"schedule": _}:
+            return _steps(value)
         case "rate", {"trace": file}:
             return f"recorded rate, {PurePath(str(file)).name}"
         case "rate", _:
             return f"{value}"
+        case "delay", {"schedule": _}:
+            return f"{_steps(value)}, one way"
         case "delay", _:
             return f"{value} one way"
         case "framing", _:
@@ -60,6 +61,9 @@ def _describe(key: str, value: Any) -> str:
             return words.get(kind, "ATM cells" if kind == "atm" else f"{kind} framing")
         case "pep", {**keys}:
             return f"split-TCP proxy, {keys['buffer']} in each direction"
+        case "slots", {**keys}:
+            lost = f", nothing for {keys['held']}" if "held" in keys else ""
+            return f"slots of {keys.get('every', '15 s')}, each with a rate{lost} after a change"
         case "handover", {**keys}:
             return f"another path every {keys['every']}, nothing for {keys['gap']} after a change"
         case "mtu", {"ip": size, **rest}:
@@ -76,11 +80,20 @@ def _describe(key: str, value: Any) -> str:
             return "queue of " + _limits(limits)
         case "outage", list():
             return f"{len(value)} scheduled outages"
+        case _, {"mean": {"schedule": _} as mean, **rest}:
+            further = setting_text({name: rest[name] for name in rest if name != "kind"})
+            return " ".join(filter(None, (f"{key}: {rest.get('kind', '')} {further}".strip(), _steps(mean))))
         case _, {"kind": kind, **rest}:
             return f"{key}: {kind} " + setting_text(rest)
         case _, {"mean": mean}:
             return f"{key}: {setting_text(mean)}"
     return f"{key}: {setting_text(value)}"
+
+
+def _steps(schedule: Mapping[str, Any]) -> str:
+    between = ", linearly between" if schedule.get("linear") else ""
+    again = f", again every {schedule['repeat']}" if "repeat" in schedule else ""
+    return ", ".join(f"{value} from {at}" for at, value in schedule["schedule"]) + between + again
 
 
 def _capped(medium: Any) -> str:

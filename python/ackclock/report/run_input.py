@@ -19,6 +19,7 @@ class HopTable(TypedDict, total=False):
     per_client: bool
     pep: object
     medium: object
+    slots: object
     mtu: object
     policer: object
     shaper: object

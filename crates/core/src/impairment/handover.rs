@@ -4,6 +4,7 @@
 use crate::config_check::{Checked, check_fraction, check_span, ensure};
 use crate::element::{DropReason, Element, Output, Port};
 use crate::in_flight::InFlightFifo;
+use crate::link::{SlotsConfig, of_quantiles};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Span, Time};
@@ -61,6 +62,8 @@ pub struct Handover {
 enum Paths {
     /// Drawn with this seed: two directions with the same salt have the same paths.
     Drawn { salt: u64 },
+    /// Drawn with this seed from equally spaced quantiles, in picoseconds.
+    Quantiles { salt: u64, delays: Arc<[f64]> },
     /// A cyclic list; the first entry applies before the first handover.
     Listed(Arc<[Span]>),
 }
@@ -75,6 +78,15 @@ impl Handover {
     pub fn with_delays(every: Span, first: Span, delays: Arc<[Span]>) -> Handover {
         let config = HandoverConfig { every, first, gap: Span::ZERO, loss: 0.0, low: Span::ZERO, high: Span::ZERO };
         Handover::with_paths(config, Paths::Listed(delays), Rng::for_element(0, "handover"))
+    }
+
+    /// The paths of slots: delays from their distribution, and everything lost for a time after a
+    /// change.
+    pub fn of_slots(slots: &SlotsConfig, salt: u64) -> Handover {
+        let SlotsConfig { every, first, lost, .. } = *slots;
+        let config = HandoverConfig { every, first, gap: lost, loss: 1.0, low: Span::ZERO, high: Span::ZERO };
+        let delays = slots.delay.iter().map(|delay| delay.0 as f64).collect();
+        Handover::with_paths(config, Paths::Quantiles { salt, delays }, Rng::for_element(0, "handover"))
     }
 
     fn with_paths(config: HandoverConfig, paths: Paths, losses: Rng) -> Handover {
@@ -95,6 +107,10 @@ impl Handover {
                 let added = match &self.paths {
                     Paths::Drawn { salt } => {
                         Rng::for_element(salt.wrapping_add(path), "path").uniform_span(self.config.low, self.config.high)
+                    }
+                    Paths::Quantiles { salt, delays } => {
+                        let u = Rng::for_element(salt.wrapping_add(path), "path").uniform();
+                        Span(of_quantiles(delays, u) as u64)
                     }
                     Paths::Listed(spans) => spans.get((path % spans.len().max(1) as u64) as usize).copied().unwrap_or(Span::ZERO),
                 };

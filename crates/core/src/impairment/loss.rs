@@ -1,12 +1,13 @@
 //! Packet loss: independent, in bursts, by signal quality, or by list.
 
-use super::{GilbertElliott, ListedPackets, LossList, Sojourns};
+use super::{GilbertElliott, ListedPackets, LossList, ScheduledFades, Sojourns};
 use crate::config_check::{Checked, check_fraction, check_span, ensure};
 use crate::config_form::is_default;
 use crate::element::{DropReason, Element, Output, Port};
 use crate::medium::radio_channel::{Fading, FadingConfig, LossCurve};
 use crate::packet::Packet;
 use crate::rng::Rng;
+use crate::schedule::ScheduleConfig;
 use crate::units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,10 @@ pub enum LossConfig {
     Bernoulli {
         mean: f64,
     },
+    /// As `Bernoulli`, with a mean that changes.
+    BernoulliSchedule(ScheduleConfig<f64>),
     GilbertElliott(Sojourns),
+    GilbertElliottSchedule(ScheduledFades),
     Signal(SignalLossConfig),
     /// Exactly these packets, counted from 1, retransmissions included.
     List {
@@ -45,7 +49,9 @@ impl LossConfig {
     pub fn check(&self) -> Checked {
         match self {
             LossConfig::Bernoulli { mean } => check_fraction("loss.mean", *mean),
+            LossConfig::BernoulliSchedule(mean) => mean.check_shares(),
             LossConfig::GilbertElliott(sojourns) => sojourns.check(),
+            LossConfig::GilbertElliottSchedule(fades) => fades.check(),
             LossConfig::Signal(signal) => signal.check(),
             LossConfig::List { packets, .. } => {
                 ensure(packets.iter().all(|&p| p > 0), || "loss.packets has 0: packets are numbered from 1".into())
@@ -65,7 +71,9 @@ impl SignalLossConfig {
 
 #[derive(Clone, Debug)]
 enum LossModel {
+    None,
     Bernoulli { mean: f64, rng: Rng },
+    BernoulliSchedule { mean: ScheduleConfig<f64>, rng: Rng },
     GilbertElliott(GilbertElliott),
     Signal(Box<SignalLoss>),
     List(LossList),
@@ -95,7 +103,9 @@ impl SignalLoss {
 impl LossModel {
     fn loses(&mut self, now: Time, packet: &Packet) -> bool {
         match self {
+            LossModel::None => false,
             LossModel::Bernoulli { mean, rng } => rng.chance(*mean),
+            LossModel::BernoulliSchedule { mean, rng } => rng.chance(mean.at(now)),
             LossModel::GilbertElliott(channel) => channel.loses(now),
             LossModel::Signal(signal) => signal.loses(now),
             LossModel::List(list) => list.loses(packet),
@@ -113,6 +123,10 @@ impl Loss {
     pub fn new(config: &LossConfig, losses: Rng, signal: Rng) -> Loss {
         let model = match config {
             LossConfig::Bernoulli { mean } => LossModel::Bernoulli { mean: *mean, rng: losses },
+            LossConfig::BernoulliSchedule(mean) => LossModel::BernoulliSchedule { mean: mean.clone(), rng: losses },
+            LossConfig::GilbertElliottSchedule(fades) => {
+                GilbertElliott::scheduled(fades.clone(), losses).map_or(LossModel::None, LossModel::GilbertElliott)
+            }
             LossConfig::GilbertElliott(sojourns) => LossModel::GilbertElliott(GilbertElliott::new(*sojourns, losses)),
             LossConfig::Signal(config) => LossModel::Signal(Box::new(SignalLoss::new(config, signal, losses))),
             LossConfig::List { packets, of } => LossModel::List(LossList::new(packets.clone(), *of)),

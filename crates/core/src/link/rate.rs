@@ -1,7 +1,7 @@
-//! Link of a fixed or a scheduled rate with any queue: dequeues the next packet when the previous
+//! Link of a fixed, a scheduled or a slotted rate with any queue: dequeues the next packet when the previous
 //! transmission ends.
 
-use super::{Framing, RateSchedule};
+use super::{Framing, RateSchedule, SlottedRate};
 use crate::element::{Element, Output, Port, QueueId};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::packet::Packet;
@@ -12,6 +12,7 @@ use crate::units::{Rate, Span, Time};
 pub enum LinkRate {
     Fixed(Rate),
     Scheduled(Box<RateSchedule>),
+    Slotted(Box<SlottedRate>),
 }
 
 impl From<Rate> for LinkRate {
@@ -26,13 +27,20 @@ impl From<RateSchedule> for LinkRate {
     }
 }
 
+impl From<SlottedRate> for LinkRate {
+    fn from(slots: SlottedRate) -> LinkRate {
+        LinkRate::Slotted(Box::new(slots))
+    }
+}
+
 impl LinkRate {
     /// End of the transmission of `bytes` that starts at `now`.
     #[inline]
-    fn end(&self, now: Time, bytes: u32) -> Time {
+    fn end(&mut self, now: Time, bytes: u32) -> Time {
         match self {
             LinkRate::Fixed(rate) => now + rate.time_to_send(bytes),
             LinkRate::Scheduled(schedule) => schedule.end(now, bytes),
+            LinkRate::Slotted(slots) => slots.end(now, bytes),
         }
     }
 }
@@ -117,9 +125,11 @@ impl Element for RateLink {
 
     fn meter(&mut self, now: Time, _queue: QueueId) -> Option<&mut LinkMeter> {
         self.integrate(now);
-        if let LinkRate::Scheduled(schedule) = &self.rate {
-            self.meter.offered_bytes = Some(schedule.bytes(self.meter.since, now));
-        }
+        self.meter.offered_bytes = match &mut self.rate {
+            LinkRate::Fixed(_) => None,
+            LinkRate::Scheduled(schedule) => Some(schedule.bytes(self.meter.since, now)),
+            LinkRate::Slotted(slots) => Some(slots.bytes(self.meter.since, now)),
+        };
         Some(&mut self.meter)
     }
 

@@ -3,41 +3,22 @@
 //! The unit of work is the bit-picosecond per second, so that a packet in service goes on at the new
 //! rate without rounding: it ends when the integral of the rate has grown by its bits.
 
-use crate::config_check::{Checked, check_span, ensure};
-use crate::config_form::is_default;
-use crate::units::{PS_PER_S, Span, Time};
-use serde::{Deserialize, Serialize};
+use crate::config_check::{Checked, ensure};
+use crate::schedule::ScheduleConfig;
+use crate::units::{PS_PER_S, Time};
 
-/// With the keys of a plan (docs/inside/plan.md).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct RateScheduleConfig {
-    /// Times from the start of the run and rates in bits per second from then on, the first at 0; a
-    /// rate of 0 sends nothing.
-    pub steps: Vec<(Span, u64)>,
-    /// The schedule begins again after this time; absent: the last rate stays.
-    #[serde(default, rename = "repeat_ps", skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<Span>,
-    /// Between two times the rate changes linearly, also from the last one to the first of the next
-    /// repetition.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub linear: bool,
-}
+/// Rates in bits per second; a rate of 0 sends nothing.
+pub type RateScheduleConfig = ScheduleConfig<u64>;
 
 /// More is no rate of a link, and would overflow the integral.
-const MAX_BPS: u64 = 100_000_000_000_000;
+pub(super) const MAX_BPS: u64 = 100_000_000_000_000;
 
 impl RateScheduleConfig {
     pub fn check(&self) -> Checked {
+        self.check_times()?;
         let steps = &self.steps;
-        ensure(steps.first().is_some_and(|first| first.0 == Span::ZERO), || "the schedule's first step is not at 0".into())?;
-        ensure(steps.windows(2).all(|pair| pair[0].0 < pair[1].0), || "the schedule's times do not increase".into())?;
         ensure(steps.iter().any(|step| step.1 > 0), || "the schedule has no rate above 0".into())?;
-        ensure(steps.iter().all(|step| step.1 <= MAX_BPS), || format!("a rate of the schedule is above {MAX_BPS} b/s"))?;
-        let last = steps.last().map_or(Span::ZERO, |last| last.0);
-        check_span("steps", last)?;
-        check_span("repeat_ps", self.repeat.unwrap_or(Span::ZERO))?;
-        ensure(self.repeat.is_none_or(|repeat| repeat > last), || format!("repeat_ps is not after the last step, {}", last.0))
+        ensure(steps.iter().all(|step| step.1 <= MAX_BPS), || format!("a rate of the schedule is above {MAX_BPS} b/s"))
     }
 
     /// Bits per second, over a repetition; without one that of the last step.
@@ -86,15 +67,10 @@ pub struct RateSchedule {
 impl RateSchedule {
     /// Of a configuration that has been checked.
     pub fn new(config: &RateScheduleConfig) -> RateSchedule {
-        let (steps, end) = (&config.steps, config.repeat.map_or(u64::MAX, |repeat| repeat.0));
-        let mut pieces: Vec<Piece> = Vec::with_capacity(steps.len());
+        let mut pieces: Vec<Piece> = Vec::with_capacity(config.steps.len());
         let mut before = 0;
-        for (at, &(start, bps)) in steps.iter().enumerate() {
-            let next = steps.get(at + 1).copied();
-            let until = next.map_or(end, |next| next.0.0);
-            let after = next.or(steps.first().copied().filter(|_| config.repeat.is_some()));
-            let to_bps = after.filter(|_| config.linear).map_or(bps, |next| next.1);
-            let piece = Piece { start: start.0, length: until - start.0, from_bps: bps, to_bps, before };
+        for (start, end, from_bps, to_bps) in config.pieces() {
+            let piece = Piece { start: start.0, length: end.0 - start.0, from_bps, to_bps, before };
             before += piece.work(piece.length);
             pieces.push(piece);
         }
@@ -109,7 +85,7 @@ impl RateSchedule {
     }
 
     /// The first time until which the link can send so much; never if it cannot.
-    fn time_of(&self, work: u128) -> Time {
+    pub fn time_of(&self, work: u128) -> Time {
         // Work that is a whole number of repetitions is done at the end of the last one or before.
         let rounds = if self.period.is_some() { work.saturating_sub(1) / self.total } else { 0 };
         let left = work - rounds * self.total;
@@ -145,6 +121,7 @@ impl RateSchedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Span;
     use proptest::prelude::*;
 
     const S: u64 = PS_PER_S;
@@ -203,9 +180,7 @@ mod tests {
     #[test]
     fn schedule_is_refused_when_its_steps_are_no_schedule() {
         for (wrong, message) in [
-            (config(&[], None, false), "the schedule's first step is not at 0"),
             (config(&[(1, 5)], None, false), "the schedule's first step is not at 0"),
-            (config(&[(0, 5), (0, 6)], None, false), "the schedule's times do not increase"),
             (config(&[(0, 0), (5, 0)], None, false), "the schedule has no rate above 0"),
             (config(&[(0, 5), (5, 6)], Some(5), false), "repeat_ps is not after the last step, 5000000000000"),
         ] {

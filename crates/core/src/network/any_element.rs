@@ -2,7 +2,7 @@
 
 use crate::element::{Element, Output, PacketCounts, QueueId};
 use crate::host::{Gro, HostArrival, Reassembly};
-use crate::impairment::{Delay, Duplicate, Handover, Jitter, Loss, Outage, Reorder, SendDelay};
+use crate::impairment::{Delay, Duplicate, Handover, Jitter, Loss, Outage, Reorder, SendDelay, VaryingDelay};
 use crate::link::{FusedLink, MtuCheck, Policer, RateLink, Shaper, TraceLink, TunnelEntry, TunnelExit};
 use crate::medium::{Grants, HalfDuplex, PacketRadio, Wimax, Wlan};
 use crate::meter::{LinkMeter, QueueSample};
@@ -83,4 +83,4 @@ macro_rules! any_element {
     };
 }
 
-any_element!(small: FusedLink, Delay, Duplicate, Outage, Reorder, Loss, Jitter, Handover, SendDelay; large: RateLink, TraceLink, MtuCheck, TunnelEntry, TunnelExit, Policer, Shaper, Grants, HalfDuplex, PacketRadio, Wimax, Wlan, AckReconstructor, HostArrival, Gro, Reassembly);
+any_element!(small: FusedLink, Delay, Duplicate, Outage, Reorder, Loss, Jitter, Handover, SendDelay; large: VaryingDelay, RateLink, TraceLink, MtuCheck, TunnelEntry, TunnelExit, Policer, Shaper, Grants, HalfDuplex, PacketRadio, Wimax, Wlan, AckReconstructor, HostArrival, Gro, Reassembly);

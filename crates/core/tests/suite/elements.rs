@@ -6,11 +6,11 @@ use ackclock_core::element::PacketCounts;
 use ackclock_core::host::{Gro, HostArrival, ProcessingClock, ProcessingJitter, ProcessingTimes};
 use ackclock_core::impairment::{
     Delay, Duplicate, DuplicateConfig, Handover, HandoverConfig, Jitter, JitterConfig, ListedPackets, Loss, LossConfig, Outage,
-    OutageConfig, Reorder, ReorderConfig, SendDelay, SendDelayConfig, Sojourns,
+    OutageConfig, Reorder, ReorderConfig, ScheduledFades, SendDelay, SendDelayConfig, Sojourns, VaryingDelay,
 };
 use ackclock_core::link::{
-    Cells, Exceed, Framing, FusedLink, LinkLayer, Policer, PolicerConfig, RateLink, RateSchedule, RateScheduleConfig, Shaper,
-    ShaperConfig, TraceLink,
+    Cells, Exceed, Framing, FusedLink, GrantCycleConfig, LinkLayer, Policer, PolicerConfig, RateLink, RateSchedule,
+    RateScheduleConfig, Shaper, ShaperConfig, SlotsConfig, SlottedRate, TraceLink,
 };
 use ackclock_core::medium::grants::{
     ContentionConfig, DirectionConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
@@ -20,6 +20,7 @@ use ackclock_core::medium::{GrantConfig, Grants, HalfDuplex, HalfDuplexConfig, P
 use ackclock_core::network::AnyElement;
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
+use ackclock_core::schedule::ScheduleConfig;
 use ackclock_core::units::{Rate, Span, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -33,7 +34,10 @@ enum Recipe {
     ScheduledLink { schedule: RateScheduleConfig, limit: Limit, framing: Framing },
     Policer(PolicerConfig),
     Shaper { config: ShaperConfig, limit: Limit },
+    SlottedLink { slots: SlotsConfig, limit: Limit, framing: Framing },
+    SlottedPath(SlotsConfig),
     Delay(Span),
+    VaryingDelay(ScheduleConfig<Span>),
     Jitter(JitterConfig),
     SendDelay(SendDelayConfig),
     HostArrival { delay: Span, jitter: ProcessingJitter },
@@ -67,6 +71,11 @@ impl Recipe {
             }
             Recipe::Policer(config) => Policer::new(config).into(),
             Recipe::Shaper { config, limit } => Shaper::new(config, tail(limit)).into(),
+            Recipe::SlottedLink { slots, limit, framing } => {
+                RateLink::new(SlottedRate::new(&slots, rng), framing, tail(limit)).into()
+            }
+            Recipe::SlottedPath(slots) => Handover::of_slots(&slots, seed).into(),
+            Recipe::VaryingDelay(schedule) => VaryingDelay::new(schedule).into(),
             Recipe::Delay(delay) => Delay::new(delay).into(),
             Recipe::Jitter(config) => Jitter::new(config, rng).into(),
             Recipe::SendDelay(config) => SendDelay::new(config, rng).into(),
@@ -273,6 +282,35 @@ fn rate_schedule() -> impl Strategy<Value = RateScheduleConfig> {
     })
 }
 
+/// The times of a schedule that begins again, with values drawn for its steps.
+fn scheduled<V: Clone + std::fmt::Debug>(value: impl Strategy<Value = V>) -> impl Strategy<Value = ScheduleConfig<V>> {
+    (prop::collection::vec((1u64..100_000_000_000, value), 1..5), any::<bool>()).prop_map(|(gaps, linear)| {
+        let mut at = 0;
+        let mut steps = Vec::new();
+        for (gap, value) in gaps {
+            steps.push((Span(at), value));
+            at += gap;
+        }
+        ScheduleConfig { steps, repeat: Some(Span(at)), linear }
+    })
+}
+
+fn slots() -> impl Strategy<Value = SlotsConfig> {
+    let times = (100u64..400, 1u64..300, 0u64..40, 0u64..40);
+    let values = (prop::collection::vec(50_000u64..50_000_000, 1..4), prop::collection::vec(span(), 1..4), 0.0..0.9f64);
+    let grants = (1u64..3_000_000_000, 20u32..60, 0u32..10, 1u32..6, 0u32..2).prop_map(|(frame, cycle, more, every, pauses)| {
+        GrantCycleConfig { frame: Span(frame), cycle: [cycle, cycle + more], every, pause: every + 7, pauses: [0, pauses] }
+    });
+    (times, values, prop::option::of(grants)).prop_map(
+        |((every, first, lost, held), (mut bps, mut delay, correlation), grants)| {
+            bps.sort();
+            delay.sort();
+            let [every, first, lost, held] = [every, first, lost, held].map(Span::from_ms);
+            SlotsConfig { every, first, bps, correlation, delay, lost, held, grants }
+        },
+    )
+}
+
 fn recipe() -> impl Strategy<Value = Recipe> {
     let bps = || prop_oneof![Just(8_000_000u64), Just(28_800), 1_000u64..1_000_000_000];
     let share = || 0.0..=1.0f64;
@@ -288,6 +326,13 @@ fn recipe() -> impl Strategy<Value = Recipe> {
             schedule,
             limit,
             framing
+        }),
+        (slots(), limit(), framing()).prop_map(|(slots, limit, framing)| Recipe::SlottedLink { slots, limit, framing }),
+        slots().prop_map(Recipe::SlottedPath),
+        scheduled(span()).prop_map(Recipe::VaryingDelay),
+        scheduled(0.0..=1.0f64).prop_map(|mean| Recipe::Loss(LossConfig::BernoulliSchedule(mean))),
+        (scheduled(0.0..0.9f64), 1u64..50).prop_map(|(mean, ms)| {
+            Recipe::Loss(LossConfig::GilbertElliottSchedule(ScheduledFades { bad: Span::from_ms(ms), mean }))
         }),
         (bps(), 1u64..10_000, framing()).prop_map(|(bps, burst, framing)| {
             Recipe::Policer(PolicerConfig { rate: Rate::from_bps(bps), burst, exceed: Exceed::Drop, framing })

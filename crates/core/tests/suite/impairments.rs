@@ -2,11 +2,13 @@
 
 use crate::common::{Arrival, Driver, TCP_ACK, TCP_DATA, TCP_SYN, arrivals, travel};
 use ackclock_core::impairment::{
-    Duplicate, DuplicateConfig, GilbertElliott, Jitter, JitterConfig, ListedPackets, Loss, LossConfig, Outage, OutageConfig,
-    Reorder, ReorderConfig, SignalLossConfig, Sojourns,
+    Duplicate, DuplicateConfig, GilbertElliott, Handover, Jitter, JitterConfig, ListedPackets, Loss, LossConfig, Outage,
+    OutageConfig, Reorder, ReorderConfig, ScheduledFades, SignalLossConfig, Sojourns, VaryingDelay,
 };
+use ackclock_core::link::SlotsConfig;
 use ackclock_core::medium::radio_channel::{FadingConfig, Level, LossCurve};
 use ackclock_core::rng::Rng;
+use ackclock_core::schedule::ScheduleConfig;
 use ackclock_core::units::{Span, Time};
 
 fn ms(ms: u64) -> Time {
@@ -143,6 +145,115 @@ fn loss_list_of_all_packets_counts_syns_and_acks() {
     let traffic: Vec<_> = (0..).zip(kinds).map(|(number, kind)| Arrival { at: ms(1), number, len: 100, kind }).collect();
     let lost = lost(LossConfig::List { packets: vec![2, 3, 5], of: ListedPackets::All }, &traffic);
     assert_eq!(lost, [false, true, true, false, true]);
+}
+
+/// Slots of 200 ms, the first of 100 ms, with delays up to 9 ms of which half are below 1 ms.
+fn slots(lost: Span) -> SlotsConfig {
+    let delay = [0, 1, 9].map(Span::from_ms).to_vec();
+    let (every, first) = (Span::from_ms(200), Span::from_ms(100));
+    SlotsConfig { every, first, bps: vec![1_000_000], correlation: 0.0, delay, lost, held: Span::ZERO, grants: None }
+}
+
+#[test]
+fn delays_of_slots_have_the_stated_quantiles_and_change_with_them_only() {
+    // A packet in the middle of each slot, and one 50 ms before its end.
+    let middles = (0..4000u64).flat_map(|n| if n == 0 { [40, 50] } else { [200 * n, 200 * n + 50] });
+    let traffic = arrivals(middles.map(|at| (ms(at), 1000)));
+    let left = travel(Handover::of_slots(&slots(Span::ZERO), 7), &traffic, Driver::Steps).times();
+    let delays: Vec<f64> = left.iter().zip(&traffic).map(|((at, _), sent)| (*at - sent.at).as_millis()).collect();
+    assert!(delays.chunks(2).all(|pair| pair[0] == pair[1]), "one slot has one delay");
+    let mut of_slots: Vec<f64> = delays.iter().copied().step_by(2).collect();
+    of_slots.sort_unstable_by(f64::total_cmp);
+    let stated = |delay: f64| if delay < 1.0 { delay / 2.0 } else { 0.5 + (delay - 1.0) / 16.0 };
+    // Kolmogorov and Smirnov: 1.95 / sqrt(n) is exceeded once in 1000.
+    let farthest = of_slots.iter().enumerate().map(|(i, &delay)| (stated(delay) - (i as f64 + 0.5) / 4000.0).abs());
+    assert!(farthest.fold(0.0, f64::max) < 1.95 / 4000f64.sqrt());
+    let other = travel(Handover::of_slots(&slots(Span::ZERO), 7), &traffic, Driver::Restless { seed: 1 }).times();
+    assert_eq!(other, left, "the other direction has the same paths");
+}
+
+#[test]
+fn packets_are_lost_after_each_change_of_slot_for_the_stated_time() {
+    let lost_at = lost_by(Handover::of_slots(&slots(Span::from_ms(20)), 7), &every(Span::from_ms(1), 1000));
+    let expected: Vec<u32> = (0..5).flat_map(|slot| (0..20).map(move |ms| 100 + 200 * slot + ms)).collect();
+    assert_eq!(lost_at, expected);
+}
+
+/// Numbers of the packets that did not leave.
+fn lost_by(element: Handover, traffic: &[Arrival]) -> Vec<u32> {
+    let left = travel(element, traffic, Driver::Steps).numbers();
+    (0..traffic.len() as u32).filter(|number| !left.contains(number)).collect()
+}
+
+fn schedule<V>(steps: Vec<(Span, V)>, repeat: Option<Span>, linear: bool) -> ScheduleConfig<V> {
+    ScheduleConfig { steps, repeat, linear }
+}
+
+/// Packets every 10 ms over a delay of 20 ms that rises to 50 ms at 100 ms and falls again at 200 ms.
+#[test]
+fn packet_has_the_delay_of_the_time_at_which_it_is_sent_and_overtakes_none() {
+    let step = |at, delay| (Span::from_ms(at), Span::from_ms(delay));
+    let delay = schedule(vec![step(0, 20), step(100, 50), step(200, 20)], None, false);
+    let left = travel(VaryingDelay::new(delay), &every(Span::from_ms(10), 30), Driver::Steps);
+    let expected = |n: u64| match n * 10 {
+        sent @ 0..=99 => sent + 20,
+        sent @ 100..=199 => sent + 50,
+        // Those of the longer path arrive until 240 ms.
+        sent => (sent + 20).max(240),
+    };
+    assert_eq!(left.times(), (0..30).map(|n| (ms(expected(n)), n as u32)).collect::<Vec<_>>());
+}
+
+#[test]
+fn linear_delay_falls_by_the_closed_form_and_sends_no_two_packets_out_of_order() {
+    // From 40 ms to 10 ms in 300 ms: a packet sent at t arrives at t + 40 ms - t / 10.
+    let step = |at, delay| (Span::from_ms(at), Span::from_ms(delay));
+    let delay = schedule(vec![step(0, 40), step(300, 10)], None, true);
+    let left = travel(VaryingDelay::new(delay), &every(Span::from_ms(10), 60), Driver::Steps);
+    let expected = |n: u64| if n < 30 { ms(40 + 9 * n) } else { ms(10 * n + 10) };
+    assert_eq!(left.times(), (0..60).map(|n| (expected(n), n as u32)).collect::<Vec<_>>());
+}
+
+#[test]
+fn schedule_of_one_value_is_the_constant() {
+    let traffic = every(Span::from_us(777), 20_000);
+    let delayed = |element: VaryingDelay| travel(element, &traffic, Driver::Steps).times();
+    let one = |delay| schedule(vec![(Span::ZERO, delay)], None, true);
+    let constant = travel(ackclock_core::impairment::Delay::new(Span::from_ms(7)), &traffic, Driver::Steps).times();
+    assert_eq!(delayed(VaryingDelay::new(one(Span::from_ms(7)))), constant);
+    let steps = vec![(Span::ZERO, 0.1), (Span::from_ms(333), 0.1)];
+    let mean = schedule(steps, Some(Span::from_secs(1)), false);
+    assert_eq!(lost(LossConfig::BernoulliSchedule(mean.clone()), &traffic), lost(LossConfig::Bernoulli { mean: 0.1 }, &traffic));
+    let bad = Span::from_ms(5);
+    let fades = Sojourns { good: Span::from_ms(45), bad, loss_good: 0.0, loss_bad: 1.0 };
+    let scheduled = LossConfig::GilbertElliottSchedule(ScheduledFades { bad, mean });
+    assert_eq!(lost(scheduled, &traffic), lost(LossConfig::GilbertElliott(fades), &traffic));
+    let never = LossConfig::GilbertElliottSchedule(ScheduledFades { bad, mean: schedule(vec![(Span::ZERO, 0.0)], None, false) });
+    assert_eq!(share(&lost(never, &traffic)), 0.0);
+}
+
+/// Seconds with a mean of 0 and 0.3 in grant, a packet every 50 us; linear: the mean of both.
+#[test]
+fn scheduled_loss_has_in_each_step_its_mean_and_the_fades_their_length() {
+    let steps = || vec![(Span::ZERO, 0.0), (Span::from_secs(1), 0.3)];
+    let mean = |linear| schedule(steps(), Some(Span::from_secs(2)), linear);
+    let bad = Span::from_ms(2);
+    let traffic = every(Span::from_us(50), 4_000_000);
+    let of_second = |lost: &[bool], odd: bool| {
+        let chosen: Vec<bool> = lost.iter().enumerate().filter(|(n, _)| (n / 20_000 % 2 == 1) == odd).map(|(_, &l)| l).collect();
+        share(&chosen)
+    };
+    let independent = lost(LossConfig::BernoulliSchedule(mean(false)), &traffic);
+    assert_eq!(of_second(&independent, false), 0.0);
+    assert!((of_second(&independent, true) - 0.3).abs() < 4.0 * 0.00033, "{}", of_second(&independent, true));
+    let fades = lost(LossConfig::GilbertElliottSchedule(ScheduledFades { bad, mean: mean(false) }), &traffic);
+    // Of 100 s some 15,000 fades: their share of time has a standard error of 0.3 * 0.7 * sqrt(2 / 15,000);
+    // one that has begun ends in the next second.
+    assert!((of_second(&fades, true) - 0.3).abs() < 4.0 * 0.0025 + 0.001, "{}", of_second(&fades, true));
+    assert!(of_second(&fades, false) < 0.0015, "{}", of_second(&fades, false));
+    assert!((mean_run(&fades) / 40.5 - 1.0).abs() < 0.04, "2 ms are 40 packets: {}", mean_run(&fades));
+    let linear = lost(LossConfig::GilbertElliottSchedule(ScheduledFades { bad, mean: mean(true) }), &traffic);
+    assert!((share(&linear) - 0.15).abs() < 4.0 * 0.0016, "{}", share(&linear));
 }
 
 #[test]

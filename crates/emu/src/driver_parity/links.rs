@@ -136,6 +136,37 @@ fn drivers_agree_on_a_scheduled_rate() {
 }
 
 #[test]
+fn drivers_agree_on_scheduled_delays_and_losses() {
+    let mean = json!({"steps": [[0, 0.0], [S, 0.05]], "repeat_ps": 2 * S});
+    let losses = [
+        json!({"kind": "bernoulli-schedule", "steps": mean["steps"], "repeat_ps": 2 * S, "linear": true}),
+        json!({"kind": "gilbert-elliott-schedule", "bad_ps": 7 * MS, "mean": mean}),
+    ];
+    for loss in losses {
+        let mut down = direction(&fixed(8_000_000), &droptail(25));
+        down["delay_schedule"] = json!({"steps": [[0, 20 * MS + 7], [700 * MS, 5 * MS]], "repeat_ps": 1500 * MS});
+        down["loss"] = loss;
+        let mut up = direction(&fixed(2_000_000), &droptail(25));
+        up["delay_schedule"] = json!({"steps": [[0, MS], [500 * MS, 30 * MS]], "repeat_ps": S, "linear": true});
+        let fates = assert_parity("schedules", &plan(hop(down, up), 300_000));
+        assert!(count(&fates, "loss") > 10);
+    }
+}
+
+#[test]
+fn drivers_agree_on_slots() {
+    let slots = |bps: Value, grants: Value| {
+        json!({"kind": "slots", "every_ps": S, "first_ps": 700 * MS, "bps": bps, "correlation": 0.5, "delay_ps": [0, 3 * MS, 11 * MS],
+            "lost_ps": 20 * MS, "held_ps": 60 * MS, "grants": grants})
+    };
+    let grants = json!({"frame_ps": 1_333_333_333u64, "cycle": [49, 55], "every": 5, "pause": 15, "pauses": [1, 2]});
+    let down = direction(&slots(json!([4_000_000, 8_000_000]), Value::Null), &droptail(40));
+    let up = direction(&slots(json!([1_000_000, 2_000_000, 6_000_000]), grants), &droptail(40));
+    let fates = assert_parity("slots", &plan(hop(down, up), 300_000));
+    assert!(count(&fates, "outage") > 3 && count(&fates, "delivered") > 1000);
+}
+
+#[test]
 fn drivers_agree_on_a_recorded_rate() {
     let times: Vec<u64> = (1..400).map(|n| n * n % 983 + n * 2).collect::<std::collections::BTreeSet<_>>().into_iter().collect();
     let rate = json!({"kind": "trace", "times_ms": times});

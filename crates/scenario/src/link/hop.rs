@@ -11,15 +11,18 @@ use super::pep::Pep;
 use super::policer::Policer;
 use super::queue::Queue;
 use super::rate::LineRate;
+use super::schedule::{LineDelay, picoseconds};
 use super::shaper::Shaper;
+use super::slots::Slots;
 use crate::Keys;
 use crate::controls::Control;
 use crate::invalid::{Code, Invalid, Read, Step};
 use crate::keys::{Attribute, Bounds, Checked, Key, KeySet, KeyValue, entries, is_direction, is_per_direction};
 use crate::schema::Definitions;
 use crate::value::Value;
-use crate::values::{Time, read_word};
+use crate::values::read_word;
 use ackclock_core::medium::Direction as Side;
+use ackclock_core::units::Span;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -57,9 +60,10 @@ pub struct Direction {
     /// Share of packets that arrive twice.
     #[key(example = 0.001, unit = "share")]
     pub duplicate: Option<Duplicate>,
-    /// Propagation delay of this direction; without .down and .up, of each direction.
+    /// Propagation delay of this direction, constant or a schedule; without .down and .up, of each
+    /// direction.
     #[key(default = "0 s", example = "8 ms")]
-    pub delay: Time,
+    pub delay: LineDelay,
     /// A random delay of each packet in addition.
     #[key(example = Direction::jitter_example())]
     pub jitter: Option<Jitter>,
@@ -127,6 +131,7 @@ impl Direction {
 
     fn plan_json(&self) -> serde_json::Value {
         let planned = |table: Option<&dyn Checked>| table.map(Checked::plan);
+        let (delay, delay_schedule) = self.delay.configs();
         let mut plan = json!({
             "queue": self.queue.as_ref().map(Queue::config),
             "rate": self.rate.as_ref().map(LineRate::plan_json),
@@ -134,7 +139,7 @@ impl Direction {
             "outage": self.outage.0.iter().map(Checked::plan).collect::<Vec<_>>(),
             "loss": planned(self.loss.as_ref().map(Loss::checked)),
             "duplicate": planned(self.duplicate.as_ref().map(|table| table as &dyn Checked)),
-            "delay_ps": self.delay.0,
+            "delay_ps": delay,
             "jitter": planned(self.jitter.as_ref().map(Jitter::checked)),
             "reorder": planned(self.reorder.as_ref().map(|table| table as &dyn Checked)),
         });
@@ -143,6 +148,7 @@ impl Direction {
             ("mtu", self.mtu.as_ref().map(|mtu| json!(mtu.config()))),
             ("policer", self.policer.as_ref().map(|policer| json!(policer.config(framing)))),
             ("shaper", self.shaper.as_ref().map(|shaper| shaper.on_hop(framing))),
+            ("delay_schedule", delay_schedule.map(|schedule| json!(schedule))),
             ("acks", planned(self.queue.as_ref().and_then(Queue::acks).map(|table| table as &dyn Checked))),
             ("handover", planned(self.handover.as_ref().map(|table| table as &dyn Checked))),
             ("reconstruct", planned(self.reconstruct.as_ref().map(|table| table as &dyn Checked))),
@@ -420,6 +426,9 @@ pub struct Hop {
     /// A channel that clients share, for both directions, in place of a rate: see the media below.
     #[key(example = Medium::example(), unit = "table")]
     pub medium: Option<Medium>,
+    /// Slots of a satellite constellation, with the rates of both directions.
+    #[key(example = Hop::slots_example())]
+    pub slots: Option<Slots>,
     /// A split-TCP proxy at the server's side of the hop.
     #[key(example = Pep::example())]
     pub pep: Option<Pep>,
@@ -444,6 +453,12 @@ impl Hop {
                 return Err(Invalid::new(format!("a medium and a {key}"), allowed).at(key));
             }
         }
+        for key in ["rate", "medium", "handover"] {
+            if entry(keys, "slots").is_some() && entry(keys, key).is_some() {
+                let allowed = format!("either slots or a {key} on one hop");
+                return Err(Invalid::new(format!("slots and a {key}"), allowed).at(key));
+            }
+        }
         let only = only(keys)?;
         for side in Side::BOTH {
             if only.is_none_or(|only| only == side) {
@@ -466,10 +481,16 @@ impl Hop {
         }
     }
 
-    /// A fixed rate of a direction, of the line, a shaper or a policer, or the maximum of the medium.
+    /// A fixed rate of a direction, of the line, a shaper or a policer, the maximum of the medium, or the
+    /// mean of slots.
     pub fn slowest_bps(&self, side: Side) -> Option<u64> {
         let of_medium = self.medium.as_ref().map(|medium| medium.nominal_bps()[side as usize]);
-        self.directions.of(side)?.slowest_bps(of_medium)
+        let of_slots = self.slots.as_ref().map(|slots| slots.mean_bps(side));
+        self.directions.of(side)?.slowest_bps(of_medium.or(of_slots))
+    }
+
+    fn slots_example() -> Value {
+        Value::table([("rate", super::sides::each("200 Mb/s", "20 Mb/s")), ("lost", "35 ms".into()), ("held", "100 ms".into())])
     }
 
     /// Each client has its own queues here.
@@ -477,13 +498,19 @@ impl Hop {
         self.per_client || self.medium.is_some()
     }
 
-    /// `slowest_bps` of each direction, and `has_stations`.
+    /// `slowest_bps` and `mean_delay` (ps) of each direction, and `has_stations`.
     fn derived(&self, name: &str) -> Option<Attribute> {
         match name {
             "slowest_bps" => {
                 let bps = |bps: u64| Value::Int(i64::try_from(bps).unwrap_or(i64::MAX));
                 let of_side = |side: Side| (side.name().to_owned(), self.slowest_bps(side).map_or(Value::Absent, bps));
                 Some(Attribute::Value(Value::Table(self.directions.sides().map(|(side, _)| of_side(side)).collect())))
+            }
+            "mean_delay" => {
+                let of_slots = self.slots.as_ref().map_or(Span::ZERO, Slots::mean_delay);
+                let delay = |side: &Direction| picoseconds(side.delay.mean() + of_slots);
+                let sides = self.directions.sides();
+                Some(Attribute::Value(Value::Table(sides.map(|(name, side)| (name.name().to_owned(), delay(side))).collect())))
             }
             "has_stations" => Some(Attribute::Value(self.has_stations().into())),
             _ => None,
@@ -499,6 +526,11 @@ impl Hop {
             "down": side(Side::Down),
             "up": side(Side::Up),
         });
+        for side in Side::BOTH {
+            if let Some(slots) = self.slots.as_ref().filter(|_| self.directions.of(side).is_some()) {
+                plan[side.name()]["rate"] = slots.plan_json(side);
+            }
+        }
         if let Some(roaming) = self.medium.as_ref().and_then(Medium::handover) {
             plan["roaming"] = roaming.plan();
         }
@@ -555,6 +587,21 @@ mod tests {
         assert_eq!(path(&read([("queue", sides(queue.clone(), queue))]).expect_err("no unit")), ["queue", "down", "target"]);
         let mixed = Value::table([("down", "1 ms".into()), ("mean", 0.1.into())]);
         assert_eq!(read([("loss", mixed)]).expect_err("mixed").allowed, "either loss.down and loss.up, or one loss for both");
+    }
+
+    #[test]
+    fn slots_are_in_place_of_a_rate_a_medium_and_a_handover() {
+        let hop = read([("slots", Hop::slots_example())]).expect("a hop");
+        assert_eq!([Side::Down, Side::Up].map(|side| hop.slowest_bps(side)), [Some(198_666_666), Some(19_866_666)]);
+        assert_eq!(hop.plan_json()["up"]["rate"]["bps"], json!([20_000_000]));
+        assert_eq!(Hop::read(&hop.write(None), &Bounds::NONE), Ok(hop));
+        let handover = Value::table([("every", "1 s".into())]);
+        for (key, value) in
+            [("rate", "1 Mb/s".into()), ("medium", Value::table([("kind", "wlan".into())])), ("handover", handover)]
+        {
+            let both = read([("slots", Hop::slots_example()), (key, value)]).expect_err("both");
+            assert_eq!((both.found, both.allowed), (format!("slots and a {key}"), format!("either slots or a {key} on one hop")));
+        }
     }
 
     #[test]

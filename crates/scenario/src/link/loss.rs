@@ -1,5 +1,6 @@
 //! Loss and duplication of packets.
 
+use super::schedule::{MeanLoss, OverTime, picoseconds};
 use super::sides::SHARE;
 use super::signal::{Fading, Points};
 use crate::invalid::{Invalid, Read, Step};
@@ -10,8 +11,7 @@ use crate::value::Value;
 use crate::values::{Duration, Share, Time};
 use crate::{Keys, words};
 use ackclock_core::config_check::MAX_SPAN;
-use ackclock_core::impairment::{DuplicateConfig, ListedPackets, LossConfig, SignalLossConfig, Sojourns};
-use ackclock_core::units::Span;
+use ackclock_core::impairment::{DuplicateConfig, ListedPackets, LossConfig, ScheduledFades, SignalLossConfig, Sojourns};
 use serde_json::json;
 
 words!(ListedPackets { "data" => ListedPackets::Data, "all" => ListedPackets::All });
@@ -28,14 +28,14 @@ pub enum Loss {
 
 /// Each packet is lost with probability `mean`, independently of others.
 #[derive(Clone, Debug, PartialEq, Keys)]
-#[keys(kind = "bernoulli", plan = Bernoulli::plan_json)]
+#[keys(kind = "bernoulli", plan = Bernoulli::plan_json, derived = Bernoulli::derived)]
 pub struct Bernoulli {
     /// Independent losses. The default kind.
     #[key(kind, default)]
     pub kind: Kind,
-    /// Share of packets lost.
+    /// Share of packets lost, constant or a schedule.
     #[key(example = 1e-4)]
-    pub mean: Share,
+    pub mean: MeanLoss<Share>,
 }
 
 /// Two states in continuous time with exponential sojourns (Gilbert 1960, Elliott 1963).
@@ -44,7 +44,8 @@ pub struct Bernoulli {
 /// loss_bad. With `mean` the bad state loses all packets, the good state none, and the mean good
 /// sojourn is bad_sojourn * (1 - mean) / mean.
 #[derive(Clone, Debug, PartialEq, Keys)]
-#[keys(kind = "gilbert-elliott", plan = GilbertElliott::plan_json, check = GilbertElliott::check)]
+#[keys(kind = "gilbert-elliott", plan = GilbertElliott::plan_json, check = GilbertElliott::check,
+    derived = GilbertElliott::derived)]
 pub struct GilbertElliott {
     /// Losses in bursts: two states with exponential durations, in continuous time. Either `mean`
     /// and `bad_sojourn`, or all four of the other keys.
@@ -53,9 +54,10 @@ pub struct GilbertElliott {
     /// Mean duration of the bad state.
     #[key(example = "50 ms")]
     pub bad_sojourn: Duration,
-    /// Share of the time in the bad state, which then loses every packet, and the good state none.
+    /// Share of the time in the bad state, which then loses every packet, and the good state none:
+    /// constant or a schedule.
     #[key(example = 1e-4, unit = "share", min = 0, below = 1, allowed = "a mean loss from 0 to below 1")]
-    pub mean: Option<f64>,
+    pub mean: Option<MeanLoss<f64>>,
     /// Mean duration of the good state, in place of `mean`.
     #[key(example = "10 s", absent = "from `mean`")]
     pub good_sojourn: Option<Duration>,
@@ -126,6 +128,14 @@ pub struct Outage {
     pub end: Duration,
 }
 
+/// `mean_share`: the mean of a loss; of a schedule over a repetition, without one that of the last step.
+fn mean_share<V>(mean: &MeanLoss<V>, constant: impl FnOnce(&V) -> f64) -> f64 {
+    match mean {
+        OverTime::Constant(mean) => constant(mean),
+        OverTime::Scheduled(schedule) => schedule.config().mean(),
+    }
+}
+
 /// A number alone is a mean.
 fn bare_mean(value: &Value) -> Read<Option<Value>> {
     Ok(value.number().map(|_| Value::table([("mean", value.clone())])))
@@ -191,7 +201,15 @@ impl KeyValue for PacketNumbers {
 
 impl Bernoulli {
     fn plan_json(&self) -> serde_json::Value {
-        json!((self.mean.0 > 0.0).then_some(LossConfig::Bernoulli { mean: self.mean.0 }))
+        match &self.mean {
+            OverTime::Constant(mean) => json!((mean.0 > 0.0).then_some(LossConfig::Bernoulli { mean: mean.0 })),
+            OverTime::Scheduled(mean) => json!(LossConfig::BernoulliSchedule(mean.config())),
+        }
+    }
+
+    fn derived(&self, name: &str) -> Option<Attribute> {
+        let constant = |mean: &Share| mean.0;
+        (name == "mean_share").then(|| Attribute::Value(Value::Float(mean_share(&self.mean, constant))))
     }
 }
 
@@ -207,35 +225,53 @@ impl GilbertElliott {
         .collect();
         let is_complete = if self.mean.is_some() { given.is_empty() } else { given.len() == 3 };
         if !is_complete {
-            let found = self.mean.map(|_| "mean").into_iter().chain(["bad_sojourn"]).chain(given).collect::<Vec<_>>();
+            let found = self.mean.as_ref().map(|_| "mean").into_iter().chain(["bad_sojourn"]).chain(given).collect::<Vec<_>>();
             let allowed = "either mean and bad_sojourn, or good_sojourn, bad_sojourn, loss_good and loss_bad";
             return Err(Invalid::new(found.join(" and "), allowed));
         }
-        match self.mean {
-            Some(mean) if mean > 0.0 && self.mean_good_sojourn(mean) > MAX_SPAN.0 as f64 => {
-                let allowed = "a mean large enough for a loss within 100 days, or 0";
-                Err(Invalid::new(format!("mean = {}", general(mean)), allowed).at("mean"))
+        let mean = match &self.mean {
+            Some(OverTime::Constant(mean)) => *mean,
+            Some(OverTime::Scheduled(schedule)) => schedule.config().max(),
+            None => return Ok(()),
+        };
+        if mean >= 1.0 {
+            return Err(Invalid::new(general(mean), "means from 0 to below 1").at("mean"));
+        }
+        if mean > 0.0 && Sojourns::of_mean(self.bad_sojourn.0, mean).is_some_and(|sojourns| sojourns.good > MAX_SPAN) {
+            let allowed = "a mean large enough for a loss within 100 days, or 0";
+            return Err(Invalid::new(format!("mean = {}", general(mean)), allowed).at("mean"));
+        }
+        Ok(())
+    }
+
+    /// `mean_share`, and the sojourns `good_ps` and `bad_ps` while a mean is at its maximum.
+    fn derived(&self, name: &str) -> Option<Attribute> {
+        match (name, &self.mean) {
+            ("mean_share", Some(mean)) => Some(Attribute::Value(Value::Float(mean_share(mean, |mean| *mean)))),
+            ("good_ps", _) => {
+                Some(Attribute::Value(self.sojourns().map_or(Value::Absent, |sojourns| picoseconds(sojourns.good))))
             }
-            _ => Ok(()),
+            ("bad_ps", _) => Some(Attribute::Value(picoseconds(self.bad_sojourn.0))),
+            _ => None,
         }
     }
 
-    /// Mean duration of the good state in ps, from the mean loss.
-    fn mean_good_sojourn(&self, mean: f64) -> f64 {
-        (self.bad_sojourn.0.0 as f64 * (1.0 - mean) / mean).round_ties_even()
+    /// While a mean is at its maximum; none if it is 0.
+    fn sojourns(&self) -> Option<Sojourns> {
+        let bad = self.bad_sojourn.0;
+        match &self.mean {
+            Some(OverTime::Constant(mean)) => Sojourns::of_mean(bad, *mean),
+            Some(OverTime::Scheduled(schedule)) => Sojourns::of_mean(bad, schedule.config().max()),
+            None => Some(Sojourns { good: self.good_sojourn?.0, bad, loss_good: self.loss_good?.0, loss_bad: self.loss_bad?.0 }),
+        }
     }
 
     /// None: no loss.
     pub fn config(&self) -> Option<LossConfig> {
-        let bad = self.bad_sojourn.0;
-        let sojourns = match self.mean {
-            Some(mean) if mean > 0.0 => {
-                Sojourns { good: Span(self.mean_good_sojourn(mean) as u64), bad, loss_good: 0.0, loss_bad: 1.0 }
-            }
-            Some(_) => return None,
-            None => Sojourns { good: self.good_sojourn?.0, bad, loss_good: self.loss_good?.0, loss_bad: self.loss_bad?.0 },
-        };
-        Some(LossConfig::GilbertElliott(sojourns))
+        if let Some(OverTime::Scheduled(schedule)) = &self.mean {
+            return Some(LossConfig::GilbertElliottSchedule(ScheduledFades { bad: self.bad_sojourn.0, mean: schedule.config() }));
+        }
+        self.sojourns().map(LossConfig::GilbertElliott)
     }
 
     fn plan_json(&self) -> serde_json::Value {
@@ -283,7 +319,7 @@ mod tests {
     #[test]
     fn loss_is_independent_when_it_is_a_number_alone() {
         let loss = Loss::read(&0.5.into(), &Bounds::NONE).expect("a mean");
-        assert_eq!(loss, Loss::Bernoulli(Bernoulli { kind: Kind, mean: Share(0.5) }));
+        assert_eq!(loss, Loss::Bernoulli(Bernoulli { kind: Kind, mean: OverTime::Constant(Share(0.5)) }));
         assert_eq!(loss.checked().plan(), json!({"kind": "bernoulli", "mean": 0.5}));
         assert_eq!(Loss::read(&0.into(), &Bounds::NONE).expect("no loss").checked().plan(), serde_json::Value::Null);
         assert_eq!(Loss::read(&2.into(), &Bounds::NONE).expect_err("above 1").path, [Step::Key("mean".into())]);

@@ -1,16 +1,14 @@
 //! Rates: a fixed one in bits per second, a recorded one, or one that changes at given times.
 
+use super::schedule::RateSchedule;
 use crate::Keys;
 use crate::controls::{Control, Number};
-use crate::invalid::{Invalid, Read, Step, format_value};
+use crate::invalid::{Invalid, Read, format_value};
 use crate::keys::{Attribute, Bounds, KeyValue};
 use crate::schema::{self, Definitions};
 use crate::sources;
-use crate::units::show_rate;
 use crate::value::Value;
-use crate::values::{BitRate, Duration, Time, time_text};
-use ackclock_core::link::RateScheduleConfig;
-use ackclock_core::units::Span;
+use crate::values::{BitRate, Time, time_text};
 use serde_json::json;
 
 /// A recorded rate: opportunities to send 1500 bytes (mahimahi's format); the recording repeats.
@@ -76,123 +74,6 @@ impl KeyValue for RecordingPath {
     }
 }
 
-/// A rate that changes at given times of the run; a packet in service goes on at the new rate.
-#[derive(Clone, Debug, PartialEq, Keys)]
-#[keys(plan = RateSchedule::plan_json, check = RateSchedule::check, derived = RateSchedule::derived)]
-pub struct RateSchedule {
-    /// Times of the run, the first of them "0 s", and the rates from then on; "0 b/s" is an outage.
-    #[key(example = RateSchedule::example())]
-    pub schedule: RateSteps,
-    /// Time after which the schedule begins again.
-    #[key(example = "60 s", absent = "never: the last rate stays")]
-    pub repeat: Option<Duration>,
-    /// The rate changes linearly from each time to the next one, in place of at once.
-    #[key(default = false, example = true)]
-    pub linear: bool,
-}
-
-impl RateSchedule {
-    fn example() -> Value {
-        let step = |at: &str, rate: &str| Value::from(vec![at.into(), rate.into()]);
-        vec![step("0 s", "100 Mb/s"), step("30 s", "10 Mb/s")].into()
-    }
-
-    fn config(&self) -> RateScheduleConfig {
-        RateScheduleConfig { steps: self.schedule.0.clone(), repeat: self.repeat.map(|repeat| repeat.0), linear: self.linear }
-    }
-
-    fn check(&self) -> Read<()> {
-        let last = self.schedule.0.last().map_or(Span::ZERO, |last| last.0);
-        match self.repeat {
-            Some(repeat) if repeat.0 <= last => {
-                let allowed = format!("a time after the last of the schedule, {}", time_text(last));
-                Err(Invalid::value(&repeat.write(None), allowed).at("repeat"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn plan_json(&self) -> serde_json::Value {
-        let mut plan = json!(self.config());
-        plan["kind"] = "schedule".into();
-        plan
-    }
-
-    /// `mean_bps`: over a repetition; without one that of the last step.
-    fn derived(&self, name: &str) -> Option<Attribute> {
-        (name == "mean_bps").then(|| Attribute::Value(Value::Float(self.config().mean_bps())))
-    }
-}
-
-/// Times and rates of a schedule.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RateSteps(pub Vec<(Span, u64)>);
-
-const STEPS: &str = "a list such as [[\"0 s\", \"100 Mb/s\"], [\"30 s\", \"10 Mb/s\"]]";
-
-impl RateSteps {
-    /// A rate, or none: a zero with the unit of a rate.
-    fn rate(value: &Value) -> Read<u64> {
-        let is_none =
-            matches!(value, Value::Text(text) if text.split_whitespace().collect::<Vec<_>>().as_slice() == ["0", "b/s"]);
-        if is_none { Ok(0) } else { BitRate::read(value, &Bounds::NONE).map(|rate| rate.0) }
-    }
-}
-
-impl KeyValue for RateSteps {
-    fn read(value: &Value, _: &Bounds) -> Read<RateSteps> {
-        let Value::Array(values) = value else { return Err(Invalid::value(value, STEPS)) };
-        let mut steps: Vec<(Span, u64)> = Vec::with_capacity(values.len());
-        for (index, value) in values.iter().enumerate() {
-            let below = |invalid: Invalid| invalid.below(Step::Index(index));
-            let Value::Array(pair) = value else { return Err(below(Invalid::value(value, STEPS))) };
-            let [at, rate] = pair.as_slice() else { return Err(below(Invalid::value(value, STEPS))) };
-            let at = Time::read(at, &Bounds::NONE).map_err(|invalid| below(invalid.below(Step::Index(0))))?;
-            let rate = RateSteps::rate(rate).map_err(|invalid| below(invalid.below(Step::Index(1))))?;
-            let allowed = match steps.last() {
-                None if at.0 > Span::ZERO => Some("\"0 s\" as the first time"),
-                Some(last) if at.0 <= last.0 => Some("times that increase"),
-                _ => None,
-            };
-            if let Some(allowed) = allowed {
-                let written = Value::from(time_text(at.0));
-                return Err(below(Invalid::value(&written, allowed).below(Step::Index(0))));
-            }
-            steps.push((at.0, rate));
-        }
-        if !steps.iter().any(|step| step.1 > 0) {
-            return Err(Invalid::value(value, "a schedule with a rate above zero"));
-        }
-        Ok(RateSteps(steps))
-    }
-
-    fn write(&self, _: Option<&Value>) -> Value {
-        let step = |&(at, bps): &(Span, u64)| {
-            let rate = if bps == 0 { "0 b/s".to_owned() } else { show_rate(i64::try_from(bps).unwrap_or(i64::MAX)) };
-            Value::from(vec![time_text(at).into(), rate.into()])
-        };
-        self.0.iter().map(step).collect::<Vec<_>>().into()
-    }
-
-    fn attribute(&self) -> Attribute {
-        let int = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
-        Attribute::Value(self.0.iter().map(|&(at, bps)| vec![int(at.0), int(bps)].into()).collect::<Vec<Value>>().into())
-    }
-
-    fn unit() -> &'static str {
-        "times and rates"
-    }
-
-    fn limits(_: &Bounds) -> String {
-        STEPS.into()
-    }
-
-    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
-        let pair = schema::array(Value::table([("type", "string".into())]), [("minItems", 2.into()), ("maxItems", 2.into())]);
-        schema::array(pair, [("minItems", 1.into())])
-    }
-}
-
 /// The rate of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LineRate {
@@ -207,7 +88,11 @@ impl LineRate {
         match self {
             LineRate::Fixed(rate) => json!({"kind": "fixed", "bps": rate.0}),
             LineRate::Recorded(TraceRate { trace, start: None }) => json!({"kind": "trace", "times_ms": trace.path}),
-            LineRate::Scheduled(rate) => rate.plan_json(),
+            LineRate::Scheduled(rate) => {
+                let mut plan = json!(rate.config());
+                plan["kind"] = "schedule".into();
+                plan
+            }
             LineRate::Recorded(TraceRate { trace, start: Some(start) }) => {
                 json!({"kind": "trace", "times_ms": trace.path, "start_ps": start.0})
             }

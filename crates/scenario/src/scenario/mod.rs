@@ -157,10 +157,12 @@ pub fn instance_names(flow: &Flow, base: &str) -> Vec<String> {
     }
 }
 
-/// A hop of these has a medium, a rate or a delay.
+/// A hop of these has a medium, slots, a rate or a delay.
 fn takes_time<'a>(hops: impl IntoIterator<Item = &'a Arc<Hop>>) -> bool {
     hops.into_iter().any(|hop| {
-        hop.medium.is_some() || hop.directions.sides().any(|(_, side)| side.rate.is_some() || side.delay.0 > Span::ZERO)
+        hop.medium.is_some()
+            || hop.slots.is_some()
+            || hop.directions.sides().any(|(_, side)| side.rate.is_some() || side.delay.is_some_time())
     })
 }
 

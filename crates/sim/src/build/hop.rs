@@ -5,9 +5,9 @@
 use super::{Metering, queue};
 use crate::plan::{Direction, Hop, HopDirection, Plan, RatePlan, Tunnel};
 use ackclock_core::element::{Port, QueueId};
-use ackclock_core::impairment::{Delay, Duplicate, Handover, HandoverConfig, Jitter, Loss, Outage, Reorder};
+use ackclock_core::impairment::{Delay, Duplicate, Handover, HandoverConfig, Jitter, Loss, Outage, Reorder, VaryingDelay};
 use ackclock_core::link::{FusedLink, LinkConfig, MtuCheck, MtuConfig, OPPORTUNITY_BYTES, Policer, RateLink};
-use ackclock_core::link::{RateSchedule, Shaper, TraceLink, TunnelEntry, TunnelExit};
+use ackclock_core::link::{RateSchedule, Shaper, SlottedRate, TraceLink, TunnelEntry, TunnelExit};
 use ackclock_core::network::{NetworkBuilder, Route};
 use ackclock_core::queue::ack::AckReconstructor;
 use ackclock_core::queue::{AnyQueue, Limit, QueueConfig};
@@ -160,6 +160,11 @@ impl<'a> HopBuilder<'a> {
                     RateLink::new(RateSchedule::new(schedule), framing, self.queue(client, Some(mean))).into(),
                 );
             }
+            Some(RatePlan::Slots(slots)) => {
+                let mean = Rate::from_bps((slots.mean_bps() as u64).max(1));
+                let rate = SlottedRate::new(slots, self.rng("slots", client));
+                return Link::Separate(RateLink::new(rate, framing, self.queue(client, Some(mean))).into());
+            }
             Some(RatePlan::Trace { .. }) => {
                 // The check of the plan accepts only traces that TraceLink accepts.
                 if let Ok(link) = TraceLink::new(self.times_ms.clone(), framing, self.queue(client, self.recorded_rate())) {
@@ -209,7 +214,7 @@ impl<'a> HopBuilder<'a> {
         match &self.config.rate {
             None => self.hop.medium.is_none(),
             Some(RatePlan::Fixed { .. }) => self.queue_is_plain(),
-            Some(RatePlan::Schedule(_) | RatePlan::Trace { .. }) => false,
+            Some(RatePlan::Schedule(_) | RatePlan::Slots(_) | RatePlan::Trace { .. }) => false,
         }
     }
 
@@ -223,6 +228,7 @@ impl<'a> HopBuilder<'a> {
     pub fn is_fused_link_only(&self) -> bool {
         let config = self.config;
         self.link_delays()
+            && config.delay_schedule.is_none()
             && config.jitter.is_none()
             && config.reorder.is_none()
             && config.handover.is_none()
@@ -293,6 +299,9 @@ impl<'a> HopBuilder<'a> {
         if !self.link_delays() && config.delay > Span::ZERO {
             elements.push(Delay::new(config.delay).into());
         }
+        if let Some(schedule) = &config.delay_schedule {
+            elements.push(VaryingDelay::new(schedule.clone()).into());
+        }
         if let Some(jitter) = config.jitter {
             elements.push(Jitter::new(jitter, self.rng("jitter", client)).into());
         }
@@ -301,6 +310,10 @@ impl<'a> HopBuilder<'a> {
         }
         if let Some(handover) = config.handover {
             elements.push(self.handover(handover, client).into());
+        }
+        // Both directions have the same satellite.
+        if let Some(slots) = config.slots() {
+            elements.push(Handover::of_slots(slots, self.common_rng("slots", client).salt()).into());
         }
         if let Some(config) = config.reconstruct {
             elements.push(AckReconstructor::new(config).into());

@@ -3,11 +3,12 @@
 use super::{MediumPlan, nullable};
 use ackclock_core::Span;
 use ackclock_core::impairment::{DuplicateConfig, HandoverConfig, JitterConfig, LossConfig, OutageConfig, ReorderConfig};
-use ackclock_core::link::{Framing, MtuConfig, PolicerConfig, RateScheduleConfig, ShaperConfig};
+use ackclock_core::link::{Framing, MtuConfig, PolicerConfig, RateScheduleConfig, ShaperConfig, SlotsConfig};
 use ackclock_core::medium::RoamingConfig;
 use ackclock_core::queue::ack::{AckFilterConfig, AckReconstructorConfig};
 use ackclock_core::queue::{DropFrom, QueueConfig};
 use ackclock_core::rng::Rng;
+use ackclock_core::schedule::ScheduleConfig;
 use serde::Deserialize;
 
 /// A link between two nodes. A hop that only one direction uses has null for the other.
@@ -60,6 +61,9 @@ pub struct HopDirection {
     pub duplicate: Option<DuplicateConfig>,
     #[serde(rename = "delay_ps")]
     pub delay: Span,
+    /// A delay that changes, in addition. Absent or null: none.
+    #[serde(default)]
+    pub delay_schedule: Option<ScheduleConfig<Span>>,
     #[serde(deserialize_with = "nullable")]
     pub jitter: Option<JitterConfig>,
     #[serde(deserialize_with = "nullable")]
@@ -100,13 +104,15 @@ pub struct Acks {
 
 /// The rate before the choice of its element: a `FusedLink`, a `RateLink` or a `TraceLink`, which
 /// depends on the queue.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RatePlan {
     Fixed {
         bps: u64,
     },
     Schedule(RateScheduleConfig),
+    /// With the delay and the losses of the same slots.
+    Slots(SlotsConfig),
     /// Opportunities of 1500 bytes, repeated with the last time as the period.
     Trace {
         times_ms: Vec<u64>,
@@ -141,6 +147,19 @@ impl RatePlan {
 /// FNV-1a over whole numbers in place of bytes.
 fn digest(times_ms: &[u64]) -> u64 {
     times_ms.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &ms| (hash ^ ms).wrapping_mul(0x0100_0000_01b3))
+}
+
+impl HopDirection {
+    /// The delay, of one that changes the mean.
+    pub fn mean_delay(&self) -> Span {
+        let scheduled = self.delay_schedule.as_ref().map_or(Span::ZERO, ScheduleConfig::<Span>::mean);
+        let of_slots = self.slots().map_or(Span::ZERO, SlotsConfig::mean_delay);
+        self.delay + scheduled + of_slots
+    }
+
+    pub fn slots(&self) -> Option<&SlotsConfig> {
+        if let Some(RatePlan::Slots(slots)) = &self.rate { Some(slots) } else { None }
+    }
 }
 
 impl Hop {

@@ -17,9 +17,9 @@ READ_HOP = ReadBy("Hop")
 Hop = CheckedTable
 """A hop; `down` and `up` are its directions, None for one that it does not have.
 
-`slowest_bps` has for each direction the minimum of its fixed rates: of the line or the maximum of
-the medium, of a shaper and a policer; `has_stations` is whether each client has its own queues
-here.
+`slowest_bps` has for each direction the minimum of its fixed rates: of the line, the maximum of the
+medium or the mean of slots, of a shaper and a policer; `mean_delay` its delay in ps, of a schedule
+and of slots the mean; `has_stations` is whether each client has its own queues here.
 """
 Direction = CheckedTable
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, TypeGuard
 
 from ackclock.input.checked_table import CheckedTable
 from ackclock.input.link.hop import Hop
@@ -21,9 +22,11 @@ def is_recorded(rate: int | CheckedTable | None) -> bool:
     return not isinstance(rate, int | None) and rate.table_name == "TraceRate"
 
 
-def is_scheduled(rate: int | CheckedTable | None) -> bool:
-    """Whether a rate changes at given times."""
-    return not isinstance(rate, int | None) and rate.table_name == "RateSchedule"
+def is_schedule(value: Any) -> TypeGuard[CheckedTable]:
+    """Whether a rate, a delay or a mean loss changes at given times
+    (crates/scenario/src/link/schedule.rs).
+    """
+    return getattr(value, "table_name", None) in ("RateSchedule", "DelaySchedule", "LossSchedule")
 
 
 def mean_rate(rate: CheckedTable) -> float:

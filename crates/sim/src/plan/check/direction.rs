@@ -16,6 +16,7 @@ pub fn check(config: &HopDirection) -> Checked {
             return Err("the queue's limit is 0: a recorded rate needs a queue".into());
         }
         (Some(RatePlan::Schedule(schedule)), _) => schedule.check()?,
+        (Some(RatePlan::Slots(slots)), _) => slots.check()?,
         (Some(RatePlan::Trace { times_ms, start }), _) => check_trace(times_ms, *start)?,
         _ => {}
     }
@@ -26,6 +27,7 @@ pub fn check(config: &HopDirection) -> Checked {
     config.acks.map_or(Ok(()), |acks| acks::check_acks(&acks, config.queue))?;
     config.reconstruct.map_or(Ok(()), |reconstruction| acks::check_reconstruction(&reconstruction))?;
     check_span("delay_ps", config.delay)?;
+    config.delay_schedule.as_ref().map_or(Ok(()), |delay| delay.check_delay())?;
     config.loss.as_ref().map_or(Ok(()), |loss| loss.check())?;
     config.jitter.map_or(Ok(()), |jitter| jitter.check())?;
     config.duplicate.map_or(Ok(()), |duplicate| duplicate.check())?;

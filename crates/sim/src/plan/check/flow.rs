@@ -116,7 +116,7 @@ fn takes_time(plan: &Plan, flow: &Flow) -> bool {
         let mut hops = flow.path(&plan.hops, direction).into_iter().map(|h| &plan.hops[h]);
         hops.any(|hop| {
             hop.medium.is_some()
-                || hop.direction(direction).is_some_and(|config| config.rate.is_some() || config.delay > Span::ZERO)
+                || hop.direction(direction).is_some_and(|config| config.rate.is_some() || config.mean_delay() > Span::ZERO)
         })
     })
 }
