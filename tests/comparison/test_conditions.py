@@ -73,10 +73,17 @@ def test_first_look_has_a_note_when_conditions_take_much_of_its_runs(tmp_path: P
 
 
 @pytest.mark.finding("A17")
-def test_leo_is_compared_with_shorter_fades_as_their_length_has_no_source() -> None:
+def test_leo_is_compared_with_other_values_of_what_has_no_source() -> None:
     hops = draft_of({"link": "leo", "duration": "1 s", "flow": [{"workload": {"kind": "bulk"}}]}).check().hop
     points = [condition.point for condition in conditions("leo", hops)]
-    assert points == [{"hop.satellite.loss.bad_sojourn": value} for value in ("2 ms", "0.5 ms")]
+    assert points == [
+        {"hop.satellite.loss.bad_sojourn": "2.5 ms"},
+        {"hop.satellite.loss.bad_sojourn": "18 ms"},
+        {"hop.satellite.slots.lost": "0 ms"},
+        {"hop.satellite.slots.lost": "480 ms"},
+        {"hop.satellite.slots.grants.pause": 5},
+        {"hop.satellite.queue.down.bytes": "875 kB"},
+    ]
 
 
 def test_link_without_a_file_has_the_conditions_of_its_frames_only() -> None:
