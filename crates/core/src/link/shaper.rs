@@ -55,6 +55,8 @@ pub struct Shaper {
     head: Option<(Time, Packet)>,
     /// With a burst of one packet: the time of the last packet is not over.
     busy: bool,
+    /// Tokens of the bucket without which the shaper does nothing; none while nothing waits.
+    needed: Option<u64>,
     due: Time,
     meter: LinkMeter,
 }
@@ -63,7 +65,31 @@ impl Shaper {
     pub fn new(config: ShaperConfig, queue: AnyQueue) -> Shaper {
         let tokens = TokenBucket::new(config.rate, config.burst.unwrap_or(ONE_PACKET));
         let peak = config.peak.map(|peak| TokenBucket::new(peak, ONE_PACKET));
-        Shaper { config, queue, tokens, peak, head: None, busy: false, due: Time::NEVER, meter: LinkMeter::default() }
+        Shaper {
+            config,
+            queue,
+            tokens,
+            peak,
+            head: None,
+            busy: false,
+            needed: None,
+            due: Time::NEVER,
+            meter: LinkMeter::default(),
+        }
+    }
+
+    pub fn rate(&self) -> Rate {
+        self.config.rate
+    }
+
+    /// Shapes to another rate from `now` on. The bucket keeps what it earned; a packet that waits leaves
+    /// when the bucket holds its tokens at the new rate.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.integrate(now);
+        self.tokens.set_rate(now, rate);
+        self.queue.set_rate(rate);
+        self.config.rate = rate;
+        self.set_due(now);
     }
 
     fn bytes(&self, packet: &Packet) -> u64 {
@@ -98,7 +124,7 @@ impl Shaper {
 
     /// Sets the due time to that of the next packet.
     fn schedule(&mut self, now: Time, out: &mut Output<'_>) {
-        let needed = if self.config.burst.is_none() {
+        self.needed = if self.config.burst.is_none() {
             (self.busy || self.waiting() > 0).then_some(ONE_PACKET)
         } else if let Some(next) = self.queue.peek().filter(|_| self.head.is_none()) {
             Some(self.bytes(next))
@@ -107,7 +133,11 @@ impl Shaper {
             self.head = self.head.take().or_else(|| self.queue.dequeue(now, out));
             self.head.as_ref().map(|(_, next)| self.bytes(next))
         };
-        self.due = needed.map_or(Time::NEVER, |needed| {
+        self.set_due(now);
+    }
+
+    fn set_due(&mut self, now: Time) {
+        self.due = self.needed.map_or(Time::NEVER, |needed| {
             let peak = self.peak.as_ref().map_or(Time::ZERO, |peak| peak.time_of(ONE_PACKET));
             self.tokens.time_of(needed).max(peak).max(now)
         });

@@ -45,6 +45,12 @@ impl TokenBucket {
         self.tokens >= tokens_of(bytes)
     }
 
+    /// Earns at another rate from `now` on; what was earned until then stays.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.fill(now);
+        self.rate = rate;
+    }
+
     /// The first time from which on `bytes` may be sent; never for more than the burst.
     pub fn time_of(&self, bytes: u64) -> Time {
         let needed = tokens_of(bytes);
@@ -90,6 +96,16 @@ mod tests {
         assert_eq!(at, Time((8 * PS_PER_S).div_ceil(3)));
         assert!(!tokens.holds(Time(at.0 - 1), 1) && tokens.holds(at, 1));
         assert_eq!(tokens.time_of(2), Time::NEVER, "more than the burst");
+    }
+
+    #[test]
+    fn tokens_earned_before_a_change_of_rate_are_those_of_the_old_rate() {
+        let mut tokens = TokenBucket::new(Rate::from_bps(8_000), 3000);
+        tokens.spend(3000);
+        tokens.set_rate(Time::ZERO + Span::from_secs(1), Rate::from_bps(16_000));
+        assert_eq!(tokens.bytes(Time::ZERO + Span::from_secs(1)), 1000);
+        assert_eq!(tokens.full_at(), Time::ZERO + Span::from_secs(2));
+        assert_eq!(tokens.bytes(Time::ZERO + Span::from_ms(1250)), 1500);
     }
 
     /// Packets of random sizes, each sent at the first picosecond that the bucket permits: packet n

@@ -115,6 +115,8 @@ impl HostFlows {
 #[derive(Debug)]
 pub struct Cake {
     config: CakeConfig,
+    /// The control before it follows from the rate.
+    configured: CoDelParameters,
     flows: Vec<CakeFlow>,
     drr: DrrScheduler,
     host_flows: HostFlows,
@@ -130,7 +132,24 @@ impl Cake {
         let flow = || CakeFlow { fifo: Fifo::new(config.order), ..CakeFlow::default() };
         let salt = rng.salt();
         let flows = (0..count).map(|_| flow()).collect();
-        Cake { config, flows, drr: DrrScheduler::new(count), host_flows: HostFlows::default(), packets: 0, bytes: 0, salt, rng }
+        let configured = config.control;
+        Cake {
+            config,
+            configured,
+            flows,
+            drr: DrrScheduler::new(count),
+            host_flows: HostFlows::default(),
+            packets: 0,
+            bytes: 0,
+            salt,
+            rng,
+        }
+    }
+
+    /// The same queue with the parameters for a service rate.
+    pub(super) fn at_rate(mut self, rate: Option<Rate>) -> Cake {
+        self.config = self.config.at_rate(rate);
+        self
     }
 
     /// The FIFO of a packet's flow: the flow's own, else a free one of its set, else a shared one.
@@ -226,6 +245,9 @@ impl Queue for Cake {
         }
     }
 
+    fn set_rate(&mut self, rate: Rate) {
+        self.config = CakeConfig { control: self.configured, ..self.config }.at_rate(Some(rate));
+    }
     fn packets(&self) -> u64 {
         self.packets
     }

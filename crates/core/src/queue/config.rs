@@ -76,7 +76,7 @@ impl QueueConfig {
             }
             QueueConfig::CoDel(config) => CoDel::new(CoDelConfig { order, ..config }).into(),
             QueueConfig::FqCoDel(config) => FqCoDel::new(FqCoDelConfig { order, ..config }, rng).into(),
-            QueueConfig::Cake(config) => Cake::new(CakeConfig { order, ..config.at_rate(rate) }, rng).into(),
+            QueueConfig::Cake(config) => Cake::new(CakeConfig { order, ..config }, rng).at_rate(rate).into(),
             QueueConfig::Pie(config) => Pie::new(PieConfig { order, ..config }, rng).into(),
             // The order of its two queues is its own.
             QueueConfig::DualPi2(config) => DualPi2::new(config).into(),

@@ -26,7 +26,7 @@ pub use red::{Candidates, QueueUnit, Red, RedConfig, RedDraw};
 
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
-use crate::units::Time;
+use crate::units::{Rate, Time};
 use ack::AckAwareQueue;
 use fifo_queue::SingleFifo;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,8 @@ pub trait Queue {
     fn peek(&self) -> Option<&Packet> {
         None
     }
+    /// The link has another rate: a queue whose parameters follow from it changes them.
+    fn set_rate(&mut self, _rate: Rate) {}
     fn packets(&self) -> u64;
     fn bytes(&self) -> u64;
     /// True if the packet fits.
@@ -98,6 +100,9 @@ macro_rules! any_queue {
             }
             fn peek(&self) -> Option<&Packet> {
                 match self { AnyQueue::DropTail(q) => q.peek(), $(AnyQueue::$kind(q) => q.peek(),)* }
+            }
+            fn set_rate(&mut self, rate: Rate) {
+                match self { AnyQueue::DropTail(q) => q.set_rate(rate), $(AnyQueue::$kind(q) => q.set_rate(rate),)* }
             }
             #[inline]
             fn packets(&self) -> u64 {

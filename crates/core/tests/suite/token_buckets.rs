@@ -2,7 +2,10 @@
 
 use crate::common::{Arrival, Driver, arrivals, traffic, travel, travel_metered};
 use ackclock_core::element::{DropReason, Element, Handoff, Output, PacketCounts, Port};
-use ackclock_core::link::{Cells, Exceed, Framing, LinkLayer, Policer, PolicerConfig, RateLink, Shaper, ShaperConfig};
+use ackclock_core::link::{
+    Cells, Exceed, Framing, LinkLayer, Policer, PolicerConfig, RateLink, RateSchedule, RateScheduleConfig, Shaper, ShaperConfig,
+};
+use ackclock_core::network::AnyElement;
 use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
 use ackclock_core::queue::{
     AnyQueue, AqmSignal, CakeConfig, CoDelConfig, CoDelParameters, DropTail, FqCoDelConfig, Limit, Order, PieConfig, QueueConfig,
@@ -10,6 +13,7 @@ use ackclock_core::queue::{
 use ackclock_core::rng::Rng;
 use ackclock_core::units::{PS_PER_S, Rate, Span, Time};
 use proptest::prelude::*;
+use std::collections::VecDeque;
 
 fn tail(limit: Limit) -> AnyQueue {
     AnyQueue::DropTail(DropTail::new(limit))
@@ -52,6 +56,60 @@ fn model(traffic: &[Arrival], bps: u64, burst: u64, waits: bool) -> Vec<(Time, u
             tokens -= price;
             left.push((now, arrival.number));
         }
+    }
+    left
+}
+
+/// A shaper whose rate is set at given times.
+struct SteppedShaper {
+    shaper: Shaper,
+    steps: VecDeque<(Time, Rate)>,
+}
+
+impl SteppedShaper {
+    fn step(&mut self, now: Time) {
+        while let Some((at, rate)) = self.steps.front().copied().filter(|(at, _)| *at <= now) {
+            self.shaper.set_rate(at, rate);
+            self.steps.pop_front();
+        }
+    }
+}
+
+impl Element for SteppedShaper {
+    fn push(&mut self, now: Time, port: Port, packet: Packet, out: &mut Output<'_>) {
+        self.step(now);
+        self.shaper.push(now, port, packet, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Output<'_>) {
+        self.step(now);
+        self.shaper.wake(now, out);
+    }
+
+    fn due(&self) -> Time {
+        self.steps.front().map_or(Time::NEVER, |(at, _)| *at).min(self.shaper.due())
+    }
+
+    fn occupancy(&self) -> u64 {
+        self.shaper.occupancy()
+    }
+}
+
+/// When the packets of a shaper without a limit leave, by the integral of its rate.
+fn scheduled_model(traffic: &[Arrival], schedule: &RateSchedule, burst: u64) -> Vec<(Time, u32)> {
+    let full = u128::from(burst) * 8 * u128::from(PS_PER_S);
+    let (mut tokens, mut at, mut left) = (full, Time::ZERO, Vec::new());
+    for arrival in traffic.iter().filter(|arrival| u64::from(arrival.len) <= burst) {
+        let price = u128::from(arrival.len) * 8 * u128::from(PS_PER_S);
+        let begin = arrival.at.max(at);
+        let earned = |now: Time| full.min(tokens + schedule.work(now) - schedule.work(at));
+        let (mut low, mut high) = (begin.0, begin.0 + (1 << 60));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if earned(Time(middle)) < price { low = middle + 1 } else { high = middle }
+        }
+        (tokens, at) = (earned(Time(low)) - price, Time(low));
+        left.push((at, arrival.number));
     }
     left
 }
@@ -121,6 +179,21 @@ proptest! {
     fn shaper_sends_each_packet_when_its_tokens_are_there(traffic in traffic(80), bps in rates(), burst in 1u64..20_000) {
         let left = travel(Shaper::new(shaper(bps, Some(burst)), tail(Limit::NONE)), &traffic, Driver::Restless { seed: 1 });
         prop_assert_eq!(left.times(), model(&traffic, bps, burst, true));
+    }
+
+    /// A change of the rate keeps the tokens, and moves the departure of a packet that waits.
+    #[test]
+    fn shaper_whose_rate_is_set_sends_by_the_integral_of_the_rate(
+        traffic in traffic(80), bps in rates(), burst in 1u64..20_000,
+        changes in prop::collection::vec((1u64..50_000_000_000, rates()), 1..8),
+    ) {
+        let mut steps = vec![(Span::ZERO, bps)];
+        steps.extend(changes.iter().scan(0, |at, &(gap, bps)| { *at += gap; Some((Span(*at), bps)) }));
+        let schedule = RateSchedule::new(&RateScheduleConfig { steps: steps.clone(), repeat: None, linear: false });
+        let shaper = Shaper::new(shaper(bps, Some(burst)), tail(Limit::NONE));
+        let steps = steps[1..].iter().map(|&(at, bps)| (Time::ZERO + at, Rate::from_bps(bps))).collect();
+        let stepped = AnyElement::User(Box::new(SteppedShaper { shaper, steps }));
+        prop_assert_eq!(travel(stepped, &traffic, Driver::Restless { seed: 1 }).times(), scheduled_model(&traffic, &schedule, burst));
     }
 
     /// With a burst of one packet a packet leaves when a link of the rate would begin to send it: the

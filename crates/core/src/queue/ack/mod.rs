@@ -12,7 +12,7 @@ pub use reconstruct::{AckReconstructor, AckReconstructorConfig};
 use super::{AnyQueue, Fifo, Queue, QueuedPacket};
 use crate::element::{DropReason, Output};
 use crate::packet::{Kind, Packet};
-use crate::units::Time;
+use crate::units::{Rate, Time};
 
 /// A queue with ACK filtering or ACK drop-from-front.
 #[derive(Debug)]
@@ -92,6 +92,9 @@ impl Queue for AckAwareQueue {
     }
     fn peek(&self) -> Option<&Packet> {
         self.inner.peek()
+    }
+    fn set_rate(&mut self, rate: Rate) {
+        self.inner.set_rate(rate);
     }
     fn packets(&self) -> u64 {
         self.inner.packets()
