@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from ackclock._native import Ack, Congestion, Loss
+    from ackclock._native import Ack, Congestion, Loss, RateSample
     from ackclock.advice import Advice
     from ackclock.advisor import advise
     from ackclock.analysis import Analysis, analyze
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ackclock.link_import import LinkImport, import_link
     from ackclock.measurement import Measurement, measure, serve
     from ackclock.papers.reproduce import Reproduction, reproduce
+    from ackclock.rate_controller import RateController
     from ackclock.result import Result
     from ackclock.result_folder import FolderResult
     from ackclock.simulation.run import Simulation
@@ -56,6 +57,8 @@ _HOME = {
     "Loss": "_native",
     "Comparison": "comparison",
     "CongestionControl": "congestion_control",
+    "RateController": "rate_controller",
+    "RateSample": "_native",
     "compare": "comparison",
     "Diff": "difference",
     "diff": "difference",
@@ -115,6 +118,8 @@ __all__ = [
     "Measurement",
     "OnOff",
     "Probe",
+    "RateController",
+    "RateSample",
     "Reproduction",
     "Result",
     "RunFailed",

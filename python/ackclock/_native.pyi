@@ -203,8 +203,8 @@ class Plan:
         """Names of its flows, in order."""
 
     @property
-    def user_variants(self) -> list[str]:
-        """Names of its congestion controls in Python, without duplicates."""
+    def user_classes(self) -> list[str]:
+        """Names of its classes in Python without duplicates: congestion controls, rate controllers."""
 
     def text(self) -> str:
         """The JSON that the engine reads."""
@@ -341,6 +341,27 @@ class Loss:
     """Segments marked lost since the segment was sent, itself included."""
     app_limited: bool
     """The application had too little data when the segment was sent."""
+
+@final
+class RateSample:
+    """What a rate controller knows when a response to a ping arrives. Times in seconds, rates in
+    bits per second.
+    """
+
+    now: float
+    """Time since the start of the run."""
+    reflector: int
+    """Which of the pingers got the response, from 0."""
+    delay: float
+    """One-way delay in the direction of the shaper; half of `rtt` with the method fping."""
+    rtt: float
+    """Round-trip time."""
+    achieved: float
+    """Rate that left the shaper in the last interval of the monitor; 0 in the first one."""
+    readings: int
+    """Number of readings of `achieved` so far."""
+    rate: float
+    """The shaper's rate."""
 
 @final
 class Table:
@@ -496,7 +517,7 @@ def milliseconds_text(value: float | None) -> str: ...
 def share_text(share: float) -> str: ...
 def size_text(bytes: float) -> str: ...
 def count_text(number: float, noun: str, nouns: str) -> str: ...
-def emulate(plan: str, options: str) -> EmulationReport: ...
+def emulate(plan: str, options: str, classes: dict[str, type[Any]] | None = None) -> EmulationReport: ...
 def window_over_rtt(window: float, rtt: float) -> float: ...
 def mathis(loss: float, rtt: float, per_ack: float) -> float: ...
 def padhye_full(loss: float, rtt: float, rto: float, per_ack: float, max_window: float) -> float: ...

@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InvalidValue, format_value
+from ackclock.rate_controller import RateController
 
 if TYPE_CHECKING:
     from ackclock._native import Ack, Congestion, Loss
 
 PREFIX = "python:"
-_PASSED: dict[str, type[CongestionControl]] = {}  # classes passed as objects, by name
+_PASSED: dict[str, type[Any]] = {}  # classes passed as objects, by name
 
 
 class CongestionControl:
@@ -99,8 +100,10 @@ def is_user(variant: object) -> bool:
 
 
 def with_names(value: Any) -> Any:
-    """The value with every congestion control class in it, at any depth, replaced by its name."""
-    if isinstance(value, type) and issubclass(value, CongestionControl):
+    """The value with every class of a congestion control or a rate controller in it, at any depth,
+    replaced by its name.
+    """
+    if isinstance(value, type) and issubclass(value, CongestionControl | RateController):
         name = f"{PREFIX}{value.__module__}.{value.__qualname__}"
         _PASSED[name] = value
         return name
@@ -109,19 +112,19 @@ def with_names(value: Any) -> Any:
     return [with_names(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def find(name: str) -> type[CongestionControl]:
-    """The class of "python:module.Class". Raises InvalidValue."""
-    if name in _PASSED:
-        return _PASSED[name]
+def find(name: str, base: type[Any] = CongestionControl) -> type[Any]:
+    """The class of "python:module.Class", which derives from `base`. Raises InvalidValue."""
     module, _, kind = name.removeprefix(PREFIX).rpartition(".")
-    allowed = '"python:module.Class" with a class that derives from ackclock.CongestionControl'
+    allowed = f'"python:module.Class" with a class that derives from ackclock.{base.__name__}'
+    if name in _PASSED and issubclass(_PASSED[name], base):
+        return _PASSED[name]
     if not module or not kind.isidentifier():
         raise InvalidValue(format_value(name), allowed)
     try:
         class_ = getattr(_imported(module), kind, None)
     except ImportError as error:
         raise InvalidValue(f"{format_value(name)}, which cannot be imported ({error})", allowed) from None
-    if not (isinstance(class_, type) and issubclass(class_, CongestionControl)):
+    if not (isinstance(class_, type) and issubclass(class_, base)):
         raise InvalidValue(f"{format_value(name)}, which is no such class", allowed)
     return class_
 
@@ -139,7 +142,7 @@ def _imported(module: str) -> Any:
 
 def digest(name: str) -> str:
     """16 hex digits over the source of the class's module; changed source has another digest."""
-    class_ = find(name)
+    class_ = find(name, object)
     try:
         text = inspect.getsource(sys.modules[class_.__module__])
     except (OSError, TypeError, KeyError):
@@ -150,20 +153,20 @@ def digest(name: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def classes(names: Iterable[str]) -> dict[str, type[CongestionControl]]:
+def classes(names: Iterable[str]) -> dict[str, type[Any]]:
     """Name to class, for the engine."""
-    return {name: find(name) for name in names}
+    return {name: find(name, object) for name in names}
 
 
 def is_importable(name: str) -> bool:
     """Whether another process can import the class: not one of the running script or within a
     function or a class.
     """
-    class_ = find(name)
+    class_ = find(name, object)
     return class_.__module__ != "__main__" and class_.__qualname__.isidentifier()
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback of an exception in a congestion control."""
+    """The traceback of an exception in a class of the user."""
     cause = error.__cause__ or error
     return "".join(traceback.format_exception(cause)).rstrip()

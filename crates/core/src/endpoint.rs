@@ -1,6 +1,7 @@
 //! The interface between endpoints of flows and the network.
 
 use crate::app::{ExternalHost, ProbeReflector, Prober, UdpSink, UdpSource};
+use crate::autorate::{PingReflector, Pinger};
 use crate::packet::{Arena, Body, BodyId, Ecn, Kind};
 use crate::tcp::TcpEndpoint;
 use crate::units::Time;
@@ -40,6 +41,8 @@ pub enum AnyEndpoint {
     UdpSink(Box<UdpSink>),
     Prober(Box<Prober>),
     ProbeReflector(Box<ProbeReflector>),
+    Pinger(Box<Pinger>),
+    PingReflector(Box<PingReflector>),
     /// A real host.
     ExternalHost(ExternalHost),
 }
@@ -56,6 +59,8 @@ macro_rules! dispatch {
                 AnyEndpoint::UdpSink($e) => $call,
                 AnyEndpoint::Prober($e) => $call,
                 AnyEndpoint::ProbeReflector($e) => $call,
+                AnyEndpoint::Pinger($e) => $call,
+                AnyEndpoint::PingReflector($e) => $call,
                 AnyEndpoint::ExternalHost($e) => $call,
             }
         }

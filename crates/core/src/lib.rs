@@ -26,6 +26,7 @@ pub mod units;
 pub mod view;
 
 pub mod app;
+pub mod autorate;
 pub mod config_check;
 pub mod config_form;
 pub mod endpoint;

@@ -65,7 +65,7 @@ impl LinkDelay {
 /// Whether packets leave a hop with at least the spacing of its rate.
 fn keeps_spacing(config: &HopDirection) -> bool {
     let is_recorded = matches!(config.rate, Some(RatePlan::Trace { .. } | RatePlan::Schedule(_) | RatePlan::Slots(_)));
-    let has_burst = config.shaper.as_ref().is_some_and(|shaper| shaper.config.burst.is_some());
+    let has_burst = config.shaper.as_ref().is_some_and(|shaper| shaper.config.burst.is_some() || shaper.autorate.is_some());
     !is_recorded
         && !has_burst
         && config.jitter.is_none()

@@ -38,6 +38,7 @@ const TERM_GRACE: Span = Span::from_secs(2);
 /// namespace for good.
 pub fn emulate(plan: &Plan, config: &EmulationConfig) -> Result<EmulationReport, EmuError> {
     let live = live_flows(plan)?;
+    plan.check_user_code()?;
     // A log records where and when each packet was dropped, which fused elements do not report.
     let built = if config.log.is_some() { build_unfused(plan) } else { build(plan, Metering::On) };
     let poller = Poller::new(!config.command.is_empty())?;

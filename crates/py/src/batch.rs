@@ -2,7 +2,7 @@
 
 use crate::errors::{self, failure};
 use crate::objects::to_object;
-use crate::python_cc::{self, Faults};
+use crate::python_cc::{Faults, UserCode};
 use crate::table::Table;
 use crate::{ControlError, run_columns};
 use ackclock_sim::summary::Summary;
@@ -65,9 +65,9 @@ impl Batches {
 
     /// Runs plans (JSON) without the GIL. `runs` has the index of the plan, the seed, and whether the
     /// time series are kept; the first run has the number `first`. `controls` are congestion
-    /// controls of the user (name to class). PlanError: a plan is rejected; FailedError: a run
-    /// failed or was stopped; ControlError: a congestion control raised. Each error has the index of
-    /// the run as `run`.
+    /// controls and rate controllers of the user (name to class). PlanError: a plan is rejected;
+    /// FailedError: a run failed or was stopped; ControlError: one of the classes raised. Each error
+    /// has the index of the run as `run`.
     #[pyo3(signature = (plans, runs, first, controls = None))]
     fn run(
         &self,
@@ -90,14 +90,14 @@ fn run_chunk(
     controls: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Batch> {
     let faults = Faults::default();
-    let variants = controls.map_or_else(|| Ok(Vec::new()), |classes| python_cc::variants(classes, &faults))?;
+    let code = UserCode::of(controls, &faults)?;
     let runs: Vec<BatchRun> = runs.iter().map(|&(plan, seed, series)| BatchRun { plan, seed, series }).collect();
     let at = |error: PyErr, run: usize| {
         let _ = error.value(py).setattr("run", run);
         error
     };
     let read = |(number, text): (usize, &String)| match Plan::from_json(text) {
-        Ok(plan) => Ok(plan.with_variants(variants.clone())),
+        Ok(plan) => Ok(code.clone().pass_to(plan)),
         Err(error) => Err(at(errors::of_plan(error), runs.iter().position(|run| run.plan == number).unwrap_or_default())),
     };
     let plans: Vec<Plan> = plans.iter().enumerate().map(read).collect::<PyResult<_>>()?;

@@ -21,6 +21,7 @@ mod nonblocking_reader;
 mod objects;
 mod packetdrill;
 mod python_cc;
+mod python_rate_controller;
 mod run_columns;
 mod scenarios;
 mod statistics;
@@ -37,7 +38,8 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use python_cc::Faults;
+use python_cc::{Faults, UserCode};
+use python_rate_controller::PyRateSample;
 use table::Table;
 
 /// The results of one run.
@@ -66,19 +68,19 @@ impl Run {
     }
 }
 
-create_exception!(ackclock._native, ControlError, PyException, "A congestion control raised; its exception is the cause.");
+create_exception!(ackclock._native, ControlError, PyException, "A class in Python raised; its exception is the cause.");
 
-/// Runs a plan (JSON) with these congestion controls (name to class), without the GIL; checks for
-/// signals. PlanError: the plan is rejected; FailedError: the run failed; ControlError: a
-/// congestion control raised.
+/// Runs a plan (JSON) with these congestion controls and rate controllers (name to class), without the
+/// GIL; checks for signals. PlanError: the plan is rejected; FailedError: the run failed; ControlError:
+/// one of the classes raised.
 #[pyfunction]
 #[pyo3(signature = (plan, controls = None))]
 fn run(py: Python<'_>, plan: &str, controls: Option<&Bound<'_, PyDict>>) -> PyResult<Run> {
     let faults = Faults::default();
-    let variants = controls.map_or_else(|| Ok(Vec::new()), |classes| python_cc::variants(classes, &faults))?;
+    let code = UserCode::of(controls, &faults)?;
     let mut signal = None;
     let outcome = py.detach(|| {
-        let plan = Plan::from_json(plan)?.with_variants(variants);
+        let plan = code.pass_to(Plan::from_json(plan)?);
         let mut keep_going = || {
             signal = Python::attach(|py| py.check_signals()).err();
             signal.is_none() && !faults.any()
@@ -133,6 +135,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyAck>()?;
     module.add_class::<PyCongestion>()?;
     module.add_class::<PyLoss>()?;
+    module.add_class::<PyRateSample>()?;
     let py = module.py();
     module.add("ControlError", py.get_type::<ControlError>())?;
     module.add("NativeError", py.get_type::<errors::NativeError>())?;

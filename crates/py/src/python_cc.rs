@@ -2,20 +2,23 @@
 //! after each call.
 
 use crate::cc_events::{PyAck, PyCongestion, PyLoss};
+use crate::python_rate_controller::controllers;
+use ackclock_core::autorate::UserController;
 use ackclock_core::tcp::cc::{Ack, Congestion, CongestionControl, CongestionWindow, UserControl, UserVariant};
 use ackclock_core::tcp::delivery_rate::LossSample;
 use ackclock_core::{Span, Time};
+use ackclock_sim::Plan;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The first exception of a run's congestion controls. After it, no congestion control is called.
+/// The first exception of a run's classes. After it, none of them is called.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Arc<Mutex<Option<PyErr>>>);
 
 impl Faults {
-    fn record(&self, error: PyErr) {
+    pub fn record(&self, error: PyErr) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
     pub fn any(&self) -> bool {
@@ -23,6 +26,25 @@ impl Faults {
     }
     pub fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The classes of a run.
+#[derive(Clone, Debug, Default)]
+pub struct UserCode {
+    variants: Vec<UserVariant>,
+    controllers: Vec<UserController>,
+}
+
+impl UserCode {
+    /// `classes` maps names to classes, each of which is used where a plan names it.
+    pub fn of(classes: Option<&Bound<'_, PyDict>>, faults: &Faults) -> PyResult<UserCode> {
+        let Some(classes) = classes else { return Ok(UserCode::default()) };
+        Ok(UserCode { variants: variants(classes, faults)?, controllers: controllers(classes, faults)? })
+    }
+
+    pub fn pass_to(self, plan: Plan) -> Plan {
+        plan.with_user_code(self.variants, self.controllers)
     }
 }
 

@@ -16,7 +16,9 @@ pub fn series_of_runs<'a>(runs: impl Iterator<Item = Numbered<'a, Series>>) -> R
 
 /// The samples of the queues of several runs, with the number of the run in the column `run`.
 pub fn hops_of_runs<'a>(runs: impl Iterator<Item = Numbered<'a, HopSeries>>) -> Result<RecordBatch, ArrowError> {
-    concatenated(runs.map(|(run, plan, seed, s)| numbered(run, &hops(plan, seed, s)?)))
+    let runs: Vec<Numbered<'a, HopSeries>> = runs.collect();
+    let with_rates = runs.iter().any(|(_, plan, ..)| plan.controls_rates());
+    concatenated(runs.into_iter().map(|(run, plan, seed, s)| numbered(run, &hop_columns(plan, seed, s, with_rates)?)))
 }
 
 /// The summaries of several runs as JSON, with the number of the run in the column `run`.
@@ -58,10 +60,14 @@ pub fn series(plan: &Plan, seed: u64, s: &Series) -> Result<RecordBatch, ArrowEr
     ])
 }
 
-/// A row for each queue and sample.
+/// A row for each queue and sample; with the rates of shapers if one of them is controlled.
 pub fn hops(plan: &Plan, seed: u64, s: &HopSeries) -> Result<RecordBatch, ArrowError> {
+    hop_columns(plan, seed, s, plan.controls_rates())
+}
+
+fn hop_columns(plan: &Plan, seed: u64, s: &HopSeries, with_rates: bool) -> Result<RecordBatch, ArrowError> {
     let hop = s.hop.iter().map(|&i| plan.hops[i as usize].name.as_str());
-    table([
+    let mut columns = vec![
         ("seed", constant(seed, s.hop.len())),
         ("hop", text(hop)),
         ("direction", text(s.direction.iter().copied())),
@@ -72,12 +78,16 @@ pub fn hops(plan: &Plan, seed: u64, s: &HopSeries) -> Result<RecordBatch, ArrowE
         ("drops", count(&s.drops)),
         ("marks", count(&s.marks)),
         ("delivered_bytes", count(&s.delivered_bytes)),
-    ])
+    ];
+    if with_rates {
+        columns.push(("shaper_rate_bps", Arc::new(UInt64Array::from(s.shaper_rate_bps.clone()))));
+    }
+    table(columns)
 }
 
-pub fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBatch, ArrowError> {
+pub fn table<'a>(columns: impl IntoIterator<Item = (&'a str, ArrayRef)>) -> Result<RecordBatch, ArrowError> {
     // Every column is nullable, so that an empty table has the schema of a full one.
-    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)))
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
 }
 
 fn constant(value: u64, rows: usize) -> ArrayRef {

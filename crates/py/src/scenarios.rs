@@ -354,10 +354,10 @@ impl RunPlan {
         self.plan.flow_names()
     }
 
-    /// Names of its congestion controls in Python, without duplicates.
+    /// Names of its classes in Python, congestion controls and rate controllers, without duplicates.
     #[getter]
-    fn user_variants(&self) -> Vec<&str> {
-        self.plan.user_variants()
+    fn user_classes(&self) -> Vec<&str> {
+        self.plan.user_classes()
     }
 
     /// The JSON that the engine reads.

@@ -174,6 +174,14 @@ impl Sources for PythonSources {
         PythonSources::call("ackclock.congestion_control", "digest", name, |digest| digest.extract())
     }
 
+    fn check_controller(&self, name: &str) -> Read<()> {
+        PythonSources::call("ackclock.rate_controller", "find", name, |_| Ok(()))
+    }
+
+    fn controller_digest(&self, name: &str) -> Read<String> {
+        PythonSources::call("ackclock.congestion_control", "digest", name, |digest| digest.extract())
+    }
+
     fn recording_period(&self, path: &str) -> Read<Span> {
         PythonSources::call("ackclock.input.link.trace", "recording_at", path, |found| {
             Ok(Span(found.getattr("period_ps")?.extract()?))

@@ -21,6 +21,16 @@ pub trait Sources: Send + Sync {
         self.check_class(name).map(|()| String::new())
     }
 
+    /// An error unless `python:module.Class` is a rate controller.
+    fn check_controller(&self, name: &str) -> Read<()> {
+        Err(Invalid::value(&name.into(), "\"cake-autorate\": this program has no Python"))
+    }
+
+    /// A digest over the source of a rate controller's class.
+    fn controller_digest(&self, name: &str) -> Read<String> {
+        self.check_controller(name).map(|()| String::new())
+    }
+
     /// The time after which the recording of this path repeats, or the error in it.
     fn recording_period(&self, path: &str) -> Read<Span>;
 
@@ -80,7 +90,7 @@ mod tests {
     use super::*;
     use crate::table;
 
-    /// Two hosts with a few keys each, and a class.
+    /// Two hosts with a few keys each, a congestion control and a rate controller.
     pub struct TwoHosts;
 
     impl Sources for TwoHosts {
@@ -114,6 +124,14 @@ mod tests {
 
         fn class_digest(&self, name: &str) -> Read<String> {
             self.check_class(name).map(|()| "0123456789abcdef".into())
+        }
+
+        fn check_controller(&self, name: &str) -> Read<()> {
+            if name == "python:my.Controller" { Ok(()) } else { Nothing.check_controller(name) }
+        }
+
+        fn controller_digest(&self, name: &str) -> Read<String> {
+            self.check_controller(name).map(|()| "fedcba9876543210".into())
         }
 
         fn recording_period(&self, path: &str) -> Read<Span> {

@@ -187,8 +187,8 @@ impl Probe for Captures {
     }
 
     fn received(&mut self, now: Time, by: EndpointId, packet: &Packet, body: &Body) {
-        // Captured on arrival, where that is earlier.
-        if !self.arrives_early[by.0 as usize] {
+        // Captured on arrival, where that is earlier. The ends of pings are none of the plan's.
+        if self.arrives_early.get(by.0 as usize) == Some(&false) {
             self.capture(now, by, packet, body, false);
         }
     }

@@ -5,7 +5,7 @@ use crate::build::{BuiltNetwork, Role};
 use crate::metrics;
 use crate::plan::Plan;
 use crate::tcp_of;
-use ackclock_core::{Span, Time};
+use ackclock_core::{Rate, Span, Time};
 
 /// Samples of TCP flows from start to end. Counters count from the start of the flow.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,6 +39,8 @@ pub struct HopSeries {
     pub marks: Vec<u64>,
     /// Bytes sent by the link.
     pub delivered_bytes: Vec<u64>,
+    /// Bits per second of the shaper; none without one.
+    pub shaper_rate_bps: Vec<Option<u64>>,
 }
 
 /// Takes the samples of a run.
@@ -91,6 +93,7 @@ impl Recorder {
                 hops.drops.push(metrics::drops(chain, &mut world.network, now).iter().sum());
                 hops.marks.push(queue.marks);
                 hops.delivered_bytes.push(queue.delivered_bytes);
+                hops.shaper_rate_bps.push(metrics::shaper_rate(chain, &mut world.network).map(Rate::bps));
             }
         }
     }

@@ -79,16 +79,7 @@ impl SteppedRun {
         if plan.flows.iter().any(|flow| flow.workload == (crate::plan::WorkloadConfig::Live {})) {
             return Err(RunError::Failed("a live flow needs real hosts: emulate it".into()));
         }
-        let hosts = plan.flows.iter().flat_map(|flow| [flow.tcp.as_ref(), flow.tcp_client.as_ref()]).flatten();
-        let hosts = hosts.chain(plan.proxies.iter().map(|proxy| &proxy.tcp));
-        let missing = { hosts }.find(|tcp| tcp.user.is_some() && plan.user_variant(tcp).is_none());
-        if let Some(tcp) = missing {
-            return Err(PlanError::from(format!(
-                "there is no TCP variant '{}': it must be given with the plan",
-                tcp.variant_name()
-            ))
-            .into());
-        }
+        plan.check_user_code()?;
         let world = build(plan, Metering::On);
         let window = window(plan, &world).map_err(RunError::Failed)?;
         let metrics = MetricsSchedule::new(plan, &world, window);

@@ -24,6 +24,8 @@ enum Point {
 
 /// Follows packets through the elements of the hops. A probe of a network whose hops are not fused.
 pub struct PacketLog {
+    /// The plan's flows. Pings of rate controllers have higher numbers, and are not followed.
+    flows: u32,
     points: BTreeMap<(u32, u16), Point>,
     hops: Vec<HopSide>,
     packets: Vec<PacketRow>,
@@ -107,7 +109,8 @@ impl PacketLog {
                 }
             }
         }
-        PacketLog { points, hops, packets: Vec::new(), in_transit: HashMap::new(), left_out: 0 }
+        let flows = plan.flows.len() as u32;
+        PacketLog { flows, points, hops, packets: Vec::new(), in_transit: HashMap::new(), left_out: 0 }
     }
 
     pub fn finish(self) -> PacketRows {
@@ -127,6 +130,9 @@ impl PacketLog {
 
 impl Probe for PacketLog {
     fn sent(&mut self, now: Time, _by: EndpointId, packet: &Packet, body: &Body) {
+        if packet.flow >= self.flows {
+            return;
+        }
         if self.packets.len() >= MAX_PACKETS {
             self.left_out += 1;
             return;

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ackclock.errors import InputError, format_value, native_errors
+from ackclock.errors import InputError, RunFailed, format_value, native_errors
 from ackclock.input.document import read_document
 from ackclock.input.scenario.draft import Draft, draft_of, find_link
 from ackclock.input.scenario.model import Scenario
@@ -166,10 +166,14 @@ def emulate_here(scenario: Scenario, seed: int, settings: EmulationConfig) -> Se
 
     Raises RunFailed if the machine refuses or the emulation fails.
     """
-    from ackclock import _native
+    from ackclock import _native, congestion_control
     from ackclock.emulation.tries import graded
 
     plan = build_plan(scenario, seed, live=True)
-    with native_errors():
-        document = _native.emulate(plan.text(), settings.text())
+    try:
+        with native_errors():
+            classes = congestion_control.classes(plan.user_classes)
+            document = _native.emulate(plan.text(), settings.text(), classes)
+    except _native.ControlError as error:
+        raise RunFailed(congestion_control.traceback_of(error)) from error.__cause__
     return {**graded(document), "seed": seed}

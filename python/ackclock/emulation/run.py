@@ -357,7 +357,11 @@ def _table(name: str, folder: Path, scenario: Scenario) -> pl.LazyFrame:
     def named(column: str, names: list[str]) -> pl.Expr:
         return pl.col(column).replace_strict(list(range(len(names))), names, return_dtype=pl.String)
 
-    logged = pl.scan_csv(folder / f"{name}.csv", schema=_schema(name))
+    schema = _schema(name)
+    sides = [hop[side] or {} for hop in plan["hops"] for side in ("down", "up")]
+    if name == "hops" and any(side.get("shaper", {}).get("autorate") for side in sides):
+        schema["shaper_rate_bps"] = pl.UInt64
+    logged = pl.scan_csv(folder / f"{name}.csv", schema=schema)
     if name == "hops":
         return logged.with_columns(named("hop", hops))
     if name == "series":

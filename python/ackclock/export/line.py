@@ -12,7 +12,7 @@ from typing import Any
 from ackclock.input.checked_table import CheckedTable, ReadBy, replaced
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.link.rate import is_schedule, mean_bps
-from ackclock.input.units import show_rate, show_time
+from ackclock.input.units import PS_PER_S, show_rate, show_time
 
 CELLS = {"atm": "ATM cells", "ptm": "PTM codewords", "noatm": "the bytes that the line adds to a packet"}
 """What the framing of a line is, by tc-cake(8)'s word for its cells."""
@@ -94,10 +94,15 @@ def _queue_bps(side: tuple[Hop, Direction], direction: str) -> float:
 def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
     line.queue, line.rate, framing = side.queue, side.rate, side.framing
     shaper = side.shaper
-    if shaper and shaper.rate <= (mean_bps(hop, line.direction) or inf):
+    if shaper and (shaper.rate or shaper.max_shaper_rate) <= (mean_bps(hop, line.direction) or inf):
         if line.rate is not None or line.queue is not None or hop.medium:
             line.lacks(hop.name, "a queue behind the shaper: that of the shaper, which is slower, is exported")
-        line.queue, line.rate, line.burst, line.peak = shaper.queue, shaper.rate, shaper.burst, shaper.peak
+        rate = shaper.rate or shaper.base_shaper_rate
+        line.queue, line.rate, line.burst, line.peak = shaper.queue, rate, shaper.burst, shaper.peak
+        if shaper.autorate:
+            line.lacks(
+                hop.name, f"a rate that changes, from {show_rate(rate)} on; {_controller(shaper, line.direction)}"
+            )
         framing = shaper.framing or framing
     line.framing = None if isinstance(framing, str) else framing
     if hop.medium and line.rate is None:
@@ -111,6 +116,49 @@ def _take_queue(line: Line, hop: Hop, side: Direction) -> None:
         line.lacks(hop.name, "a queue and a rate for each client: all clients share one")
 
 
+_AUTORATE_KEYS = {
+    "no_pingers": "no_pingers",
+    "reflector_ping_interval": "reflector_ping_interval_s",
+    "pinger_method": "pinger_method",
+    "monitor_achieved_rates_interval": "monitor_achieved_rates_interval_ms",
+    "owd_delta_delay_thr": "{}_owd_delta_delay_thr_ms",
+    "avg_owd_delta_max_adjust_up_thr": "{}_avg_owd_delta_max_adjust_up_thr_ms",
+    "avg_owd_delta_max_adjust_down_thr": "{}_avg_owd_delta_max_adjust_down_thr_ms",
+    "bufferbloat_detection_window": "bufferbloat_detection_window",
+    "bufferbloat_detection_thr": "bufferbloat_detection_thr",
+    "alpha_baseline_increase": "alpha_baseline_increase",
+    "alpha_baseline_decrease": "alpha_baseline_decrease",
+    "shaper_rate_min_adjust_down_bufferbloat": "shaper_rate_min_adjust_down_bufferbloat",
+    "shaper_rate_max_adjust_down_bufferbloat": "shaper_rate_max_adjust_down_bufferbloat",
+    "shaper_rate_min_adjust_up_load_high": "shaper_rate_min_adjust_up_load_high",
+    "shaper_rate_max_adjust_up_load_high": "shaper_rate_max_adjust_up_load_high",
+    "shaper_rate_adjust_down_load_low": "shaper_rate_adjust_down_load_low",
+    "shaper_rate_adjust_up_load_low": "shaper_rate_adjust_up_load_low",
+    "high_load_thr": "high_load_thr",
+    "bufferbloat_refractory_period": "bufferbloat_refractory_period_ms",
+    "decay_refractory_period": "decay_refractory_period_ms",
+}
+"""Names of keys in the configuration of cake-autorate 3.2; {} is the direction."""
+
+
+def _controller(shaper: CheckedTable, direction: str) -> str:
+    """What changes a shaper's rate: the lines of cake-autorate's configuration that differ from its
+    defaults, or the class.
+    """
+    if shaper.autorate != "cake-autorate":
+        return f"{shaper.autorate} runs in ackclock only"
+    side = {"down": "dl", "up": "ul"}[direction]
+    lines = [
+        f"{name}_{side}_shaper_rate_kbps={getattr(shaper, f'{name}_shaper_rate') // 1000}"
+        for name in ("min", "base", "max")
+    ]
+    for key, name in _AUTORATE_KEYS.items():
+        if (value := getattr(shaper, key)) is not None:
+            unit = {"s": PS_PER_S, "ms": PS_PER_S // 1000}.get(name.rpartition("_")[2])
+            lines.append(f"{name.format(side)}={value / unit if unit else value}")
+    return f"cake-autorate 3.2 changes its rate beside tc, with {' '.join(lines)}"
+
+
 def _take_rest(line: Line, hop: Hop, side: Direction, *, is_slowest: bool) -> None:
     if not isinstance(side.framing, str):
         if not is_slowest:
@@ -122,7 +170,8 @@ def _take_rest(line: Line, hop: Hop, side: Direction, *, is_slowest: bool) -> No
             hop.name, f"an MTU of {side.mtu.ip} B: set it on the interface (`ip link set DEV mtu {side.mtu.ip}`)"
         )
     if side.shaper and not is_slowest:
-        line.lacks(hop.name, "a shaper: only that of the slowest hop is exported")
+        controller = f"; {_controller(side.shaper, line.direction)}" if side.shaper.autorate else ""
+        line.lacks(hop.name, f"a shaper: only that of the slowest hop is exported{controller}")
     if is_schedule(side.delay):
         line.lacks(hop.name, f"a schedule of the delay: its mean, {show_time(side.delay.mean_ps)}, replaces it")
     if is_schedule(getattr(side.loss, "mean", None)):

@@ -95,6 +95,10 @@ _READING = {
         "Packets in the queue. A standing queue adds delay without throughput; while the queue is "
         "empty the link may be idle."
     ),
+    "shaper": (
+        "The rate of each controlled shaper. It rises while the shaper is in use and the delay is low, and "
+        "falls when the delay rises."
+    ),
 }
 
 
@@ -116,7 +120,22 @@ def panels_of_run(frames: Frames, levels: Mapping[str, float] | None = None) -> 
     more = _more(one.series, shown)
     made = _assemble(flows, flows, queues, "Queue at each hop" if queues else "Queue", more)
     made = [_named_queue(panel) if panel.key == "queue" else panel for panel in made]
+    made += _shaper_panel(one.hops)
     return [_with_levels(panel, levels or {}) if panel.key == "goodput" else panel for panel in made]
+
+
+def _shaper_panel(hops: pl.DataFrame) -> list[Panel]:
+    """The rates of shapers that a controller changes; runs without one have no such column."""
+    if "shaper_rate_bps" not in hops.columns:
+        return []
+    keyed = hops.drop_nulls("shaper_rate_bps").with_columns(pl.col("station").cast(pl.String).fill_null(""))
+    groups = keyed.group_by("hop", "direction", "station", maintain_order=True)
+    rates = {
+        _queue_name((str(hop), str(direction), str(station))): frame.sort("time_s")
+        for (hop, direction, station), frame in groups
+    }
+    lines = _lines(dict(list(rates.items())[:MAX_LINES]), "shaper_rate_bps", 1e-6)
+    return [Panel("shaper", "Rate of the shaper", "Mb/s", _READING["shaper"], lines, "steps")] if lines else []
 
 
 def _named_queue(panel: Panel) -> Panel:

@@ -72,9 +72,12 @@ def _describe(key: str, value: Any) -> str:
         case "policer", {"rate": limit, "burst": burst, **rest}:
             what = "marks" if rest.get("exceed") == "ce" else "drops"
             return f"policer of {limit}, which {what} what exceeds a burst of {burst}"
-        case "shaper", {"rate": limit, **rest}:
+        case "shaper", {**rest}:
             queue = rest.get("queue")
             waits = f", queue of {_limits(queue)}" if isinstance(queue, Mapping) else ""
+            limit = rest.get("rate")
+            if rest.get("autorate"):
+                limit = f"{rest['min_shaper_rate']} to {rest['max_shaper_rate']} by {rest['autorate']}"
             return f"shaper of {limit}, burst {rest.get('burst', '1 packet')}{waits}"
         case "queue", {**limits}:
             return "queue of " + _limits(limits)

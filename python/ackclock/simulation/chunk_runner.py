@@ -103,7 +103,7 @@ def execute(work: ChunkWork, batches: engine.Batches | None = None) -> ChunkTabl
     """
     plans = [part.plan for part in work.points]
     runs = [(point, *run) for point, part in enumerate(work.points) for run in part.runs]
-    names = {name for plan in plans for name in plan.user_variants}
+    names = {name for plan in plans for name in plan.user_classes}
     # Threads share the interpreter's lock: congestion controls in Python get a process.
     if batches and names and all(map(congestion_control.is_importable, names)):
         return worker_process.call(execute, work)

@@ -37,7 +37,7 @@ def run(plan: Plan) -> EngineOutput:
 
     try:
         with native_errors():
-            done = _native.run(plan.text(), congestion_control.classes(plan.user_variants))
+            done = _native.run(plan.text(), congestion_control.classes(plan.user_classes))
     except _native.ControlError as error:
         raise RunFailed(congestion_control.traceback_of(error)) from error.__cause__
     return EngineOutput(done.summary(), pl.DataFrame(done.series()), pl.DataFrame(done.hops()))
@@ -75,7 +75,7 @@ class Batches:
 
         from ackclock import _native, congestion_control
 
-        names = {name for plan in plans for name in plan.user_variants}
+        names = {name for plan in plans for name in plan.user_classes}
         controls = congestion_control.classes(sorted(names))
         try:
             with native_errors():

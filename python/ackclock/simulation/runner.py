@@ -189,7 +189,7 @@ def run_specs(
     if progress:
         progress(len(results), len(specs), "from an earlier run" if results else "")
     with _executor(workers) as executor:
-        in_subprocess = len(missing) > 1 and all(map(congestion_control.is_importable, _user_variants(specs)))
+        in_subprocess = len(missing) > 1 and all(map(congestion_control.is_importable, _user_classes(specs)))
         futures: dict[Future[engine.EngineOutput], int] = {}
         for index in missing:
             futures[_submit(executor, specs[index], store, in_subprocess=in_subprocess)] = index
@@ -201,8 +201,8 @@ def run_specs(
     return [results[index] for index in range(len(specs))]
 
 
-def _user_variants(specs: Sequence[RunSpec]) -> set[str]:
-    return {name for spec in specs for name in spec.plan.user_variants}
+def _user_classes(specs: Sequence[RunSpec]) -> set[str]:
+    return {name for spec in specs for name in spec.plan.user_classes}
 
 
 def _submit(
@@ -213,7 +213,7 @@ def _submit(
     One with a congestion control in Python gets a process of its own: threads would share the
     interpreter's lock.
     """
-    in_subprocess = in_subprocess and bool(spec.plan.user_variants)
+    in_subprocess = in_subprocess and bool(spec.plan.user_classes)
     run = partial(worker_process.call, engine.run) if in_subprocess else engine.run
     if not spec.captures or store is None:
         return executor.submit(run, spec.plan)

@@ -3,6 +3,7 @@
 use super::AnyElement;
 use super::flow_dependencies::FlowDependencies;
 use super::proxy::Proxies;
+use super::rate_controls::{ControlledShaper, RateControls};
 use super::{EndpointId, EndpointSlot, HostQueue, Network, Node, NodeId, Ports, Route};
 use crate::element::{Element, Handoff, PacketCounts, Port};
 use crate::endpoint::{AnyEndpoint, Endpoint};
@@ -35,6 +36,7 @@ pub struct NetworkBuilder {
     pub(super) host_arrivals: BTreeMap<EndpointId, NodeId>,
     dependencies: FlowDependencies,
     proxies: Proxies,
+    rate_controls: RateControls,
 }
 
 impl NetworkBuilder {
@@ -100,6 +102,12 @@ impl NetworkBuilder {
         self.proxies.add(ends, buffer);
     }
 
+    /// Gives what `pinger` receives to the controllers of these shapers.
+    pub fn control_rates(&mut self, pinger: EndpointId, shapers: Vec<ControlledShaper>) {
+        self.follow(&[pinger]);
+        self.rate_controls.add(pinger, shapers);
+    }
+
     fn follow(&mut self, ids: &[EndpointId]) {
         for id in ids {
             self.endpoints[id.0 as usize].followed = true;
@@ -108,7 +116,8 @@ impl NetworkBuilder {
 
     pub fn build(mut self) -> Network {
         self.place_host_stages();
-        let NetworkBuilder { nodes, endpoints, tables, host_queues, dependencies, proxies, host_arrivals, .. } = self;
+        let NetworkBuilder { nodes, endpoints, tables, host_queues, dependencies, proxies, rate_controls, host_arrivals, .. } =
+            self;
         let mut due = TimerTree::with_owners(nodes.len(), endpoints.len());
         for (i, node) in nodes.iter().enumerate() {
             due.set(TimerOwner::Element(i), node.scheduled);
@@ -135,6 +144,7 @@ impl NetworkBuilder {
             anything_followed,
             dependencies,
             proxies,
+            rate_controls,
         }
     }
 }

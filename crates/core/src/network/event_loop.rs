@@ -71,6 +71,7 @@ impl Network {
                 self.defer(moves && !only);
                 if self.anything_followed {
                     self.run_proxy(number, probe);
+                    self.control_rates(number);
                 }
                 only
             }
@@ -229,6 +230,7 @@ impl Network {
         }
         self.defer(moves);
         self.run_proxy(number, probe);
+        self.control_rates(number);
         self.open_dependents(number);
         false
     }

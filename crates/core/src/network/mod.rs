@@ -8,10 +8,12 @@ mod flow_dependencies;
 mod host_queue;
 mod host_stages;
 mod proxy;
+mod rate_controls;
 pub mod route;
 
 pub use any_element::AnyElement;
 pub use builder::{HostQueueId, NetworkBuilder};
+pub use rate_controls::ControlledShaper;
 pub use route::{EndpointId, NodeId, Route};
 
 use crate::element::{DropReason, Element, Event, Handoff, PacketCounts};
@@ -21,6 +23,7 @@ use crate::timer_tree::TimerTree;
 use crate::units::Time;
 use flow_dependencies::FlowDependencies;
 use proxy::Proxies;
+use rate_controls::RateControls;
 use route::Ports;
 use std::collections::BTreeMap;
 
@@ -46,7 +49,7 @@ struct EndpointSlot {
     entry: Route,
     /// Its entry in the timer tree, which may be earlier than its due time.
     scheduled: Time,
-    /// A proxy relays its bytes, or flows start after it.
+    /// A proxy relays its bytes, flows start after it, or it controls the rates of shapers.
     followed: bool,
 }
 
@@ -73,6 +76,7 @@ pub struct Network {
     anything_followed: bool,
     dependencies: FlowDependencies,
     proxies: Proxies,
+    rate_controls: RateControls,
 }
 
 impl Network {

@@ -252,3 +252,29 @@ fn drivers_agree_on_a_wireless_lan_with_other_stations() {
     let fates = assert_parity("wlan", &plan(medium(lan), 1_000_000));
     assert!(count(&fates, "delivered") > 1000);
 }
+
+#[test]
+fn drivers_agree_on_a_shaper_whose_rate_is_controlled() {
+    let rules = json!({
+        "owd_delta_delay_thr_ps": 15 * MS, "avg_owd_delta_max_adjust_up_thr_ps": 5 * MS,
+        "avg_owd_delta_max_adjust_down_thr_ps": 30 * MS, "bufferbloat_detection_window": 6, "bufferbloat_detection_thr": 3,
+        "alpha_baseline_increase": 0.001, "alpha_baseline_decrease": 0.9,
+        "shaper_rate_min_adjust_down_bufferbloat": 0.99, "shaper_rate_max_adjust_down_bufferbloat": 0.75,
+        "shaper_rate_min_adjust_up_load_high": 1.0, "shaper_rate_max_adjust_up_load_high": 1.04,
+        "shaper_rate_adjust_down_load_low": 0.99, "shaper_rate_adjust_up_load_low": 1.01, "high_load_thr": 0.75,
+        "bufferbloat_refractory_period_ps": 300 * MS, "decay_refractory_period_ps": S,
+    });
+    let controlled = json!({"controller": {"cake-autorate": rules}, "min_bps": 1_000_000, "max_bps": 20_000_000,
+        "monitor_ps": 200 * MS + 1_003, "pings": {"pingers": 6, "interval_ps": 300 * MS + 6_006, "method": "tsping"}});
+    let mut down = direction(&fixed(6_000_000), &droptail(60));
+    down["shaper"] = json!({"bps": 4_000_000, "burst": null, "peak_bps": null, "queue": droptail(30), "autorate": controlled});
+    let folder = std::env::temp_dir().join(format!("ackclock-parity-{}-rates", std::process::id()));
+    let plan = plan(hop(down, direction(&fixed(2_000_000), &droptail(30))), 0);
+    super::simulate(&plan, &folder);
+    let samples = std::fs::read_to_string(folder.join("hops.csv")).expect("samples");
+    std::fs::remove_dir_all(&folder).expect("a folder");
+    let rates: std::collections::BTreeSet<&str> =
+        samples.lines().skip(1).filter_map(|row| row.rsplit(',').next()).filter(|rate| !rate.is_empty()).collect();
+    assert!(rates.len() > 5, "the rate hardly changes: {rates:?}");
+    assert_parity("autorate", &plan);
+}

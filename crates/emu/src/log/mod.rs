@@ -36,6 +36,8 @@ pub struct Log {
     captures: HostCaptures,
     fates: Fates,
     samples: Samples,
+    /// The plan's flows. Pings of rate controllers have higher numbers, and no fate here.
+    flows: u32,
     /// By element; none for elements outside the hops.
     locations: Vec<Option<ElementLocation>>,
     writer: WriterThread,
@@ -69,7 +71,7 @@ impl Log {
             Ok((writer, captures, Fates::new(fates), Samples::new(plan, hops, series)))
         };
         let (writer, captures, fates, samples) = start().map_err(refused)?;
-        Ok(Log { captures, fates, samples, locations: locations(built), writer })
+        Ok(Log { flows: built.flows.len() as u32, captures, fates, samples, locations: locations(built), writer })
     }
 
     /// Time of the next sample.
@@ -93,6 +95,9 @@ impl Log {
 
     /// An endpoint, real or simulated, has sent a packet.
     pub fn on_sent(&mut self, now: Time, by: EndpointId, packet: &Packet) {
+        if packet.flow >= self.flows {
+            return;
+        }
         // The endpoints of a flow have consecutive numbers, the server's first.
         self.fates.sent(now, packet, if by.0.is_multiple_of(2) { SERVER } else { CLIENT });
     }

@@ -15,15 +15,20 @@ pub struct Samples {
     recorder: Recorder,
     hops: FileStream,
     series: FileStream,
+    /// Rates of shapers are controlled, and have a column.
+    with_rates: bool,
 }
 
 impl Samples {
     pub fn new(plan: &Plan, mut hops: FileStream, mut series: FileStream) -> Samples {
-        for (stream, columns) in [(&mut hops, HOPS), (&mut series, SERIES)] {
+        let with_rates = plan.controls_rates();
+        let more = if with_rates { ",shaper_rate_bps" } else { "" };
+        for (stream, columns, more) in [(&mut hops, HOPS, more), (&mut series, SERIES, "")] {
             stream.bytes().extend_from_slice(columns.as_bytes());
+            stream.bytes().extend_from_slice(more.as_bytes());
             stream.bytes().push(b'\n');
         }
-        Samples { recorder: Recorder::new(plan), hops, series }
+        Samples { recorder: Recorder::new(plan), hops, series, with_rates }
     }
 
     pub fn due(&self) -> Time {
@@ -34,7 +39,7 @@ impl Samples {
         self.recorder.take(now, built);
         let (hops, series) = (std::mem::take(&mut self.recorder.hops), std::mem::take(&mut self.recorder.series));
         for i in 0..hops.hop.len() {
-            write_hop(&mut self.hops, &hops, i);
+            write_hop(&mut self.hops, &hops, i, self.with_rates);
         }
         for i in 0..series.flow.len() {
             write_flow(&mut self.series, &series, i);
@@ -42,8 +47,8 @@ impl Samples {
     }
 }
 
-fn write_hop(out: &mut FileStream, hops: &HopSeries, i: usize) {
-    CsvRow::new(out)
+fn write_hop(out: &mut FileStream, hops: &HopSeries, i: usize, with_rates: bool) {
+    let row = CsvRow::new(out)
         .number(hops.hop[i].into())
         .word(hops.direction[i])
         .optional(hops.station[i].map(u64::from))
@@ -53,6 +58,9 @@ fn write_hop(out: &mut FileStream, hops: &HopSeries, i: usize) {
         .number(hops.drops[i])
         .number(hops.marks[i])
         .number(hops.delivered_bytes[i]);
+    if with_rates {
+        row.optional(hops.shaper_rate_bps[i]);
+    }
 }
 
 fn write_flow(out: &mut FileStream, series: &Series, i: usize) {

@@ -98,7 +98,7 @@ impl Direction {
     /// The minimum of the fixed rates of policer, shaper and line; `line` is that of a medium in its place.
     fn slowest_bps(&self, line: Option<u64>) -> Option<u64> {
         let line = line.or(self.rate.as_ref().and_then(LineRate::fixed_bps));
-        let limits = [self.policer.as_ref().map(|policer| policer.rate.0), self.shaper.as_ref().map(|shaper| shaper.rate.0)];
+        let limits = [self.policer.as_ref().map(|policer| policer.rate.0), self.shaper.as_ref().map(Shaper::max_bps)];
         limits.into_iter().flatten().chain(line).min()
     }
 
@@ -411,7 +411,7 @@ impl KeySet for Directions {
 /// With a `medium` each client is a station with a queue for each direction; `per_client` then
 /// applies to the elements after the medium. A `pep` is at the hop's server side.
 #[derive(Clone, Debug, PartialEq, Keys)]
-#[keys(plan = Hop::plan_json, prepare = Hop::check_form, derived = Hop::derived, written = Hop::present, given = Hop::given)]
+#[keys(plan = Hop::plan_json, check = Hop::check, prepare = Hop::check_form, derived = Hop::derived, written = Hop::present, given = Hop::given)]
 pub struct Hop {
     /// Name of the hop. Flows and sweeps refer to it: `hop.NAME.rate.down`.
     #[key(example = "dsl")]
@@ -466,6 +466,18 @@ impl Hop {
             }
         }
         Ok(None)
+    }
+
+    /// An error for controllers of both directions with different pings: one pinger serves both.
+    fn check(&self) -> Read<()> {
+        let controllers = self.directions.sides().filter_map(|(_, direction)| direction.shaper.as_ref());
+        let pings: Vec<_> = { controllers }.filter_map(Shaper::pings).collect();
+        if pings.windows(2).any(|pair| pair[0] != pair[1]) {
+            let allowed =
+                "no_pingers, reflector_ping_interval, pinger_method and monitor_achieved_rates_interval equal in both directions";
+            return Err(Invalid::new("other pings downstream than upstream", allowed).at("shaper"));
+        }
+        Ok(())
     }
 
     fn present(&self, written: Vec<(String, Value)>) -> Vec<(String, Value)> {

@@ -1,6 +1,7 @@
 //! Tables of a link file.
 
 pub mod acks;
+pub mod autorate;
 pub mod framing;
 pub mod grants;
 pub mod half_duplex;

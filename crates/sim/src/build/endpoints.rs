@@ -179,7 +179,13 @@ fn add_host_stages(plan: &Plan, number: usize, (id, end): (EndpointId, Direction
 }
 
 /// Route of packets into their first hop; into the other endpoint if the flow crosses no hop.
-fn entry(plan: &Plan, directed_hops: &[DirectedHop], flow: &Flow, endpoints: &FlowEndpoints, direction: Direction) -> Route {
+pub(super) fn entry(
+    plan: &Plan,
+    directed_hops: &[DirectedHop],
+    flow: &Flow,
+    endpoints: &FlowEndpoints,
+    direction: Direction,
+) -> Route {
     let first = flow.path(&plan.hops, direction).first().copied();
     let directed_hop =
         first.and_then(|hop| directed_hops.iter().find(|directed| directed.hop == hop && directed.direction == direction));

@@ -1,6 +1,7 @@
 //! Builds the network of a checked plan: the elements of each hop in path order, the endpoints of
 //! each flow, and the routes between them.
 
+mod autorate;
 mod endpoints;
 mod flow_starts;
 mod fuse_links;
@@ -87,12 +88,14 @@ fn assemble(plan: &Plan, options: &BuildOptions) -> BuiltNetwork {
     if !plan.captures.is_empty() {
         builder.separate_arrivals();
     }
-    let directed_hops = fuse_links::add(plan, options, &mut builder);
+    let routed = autorate::with_pings(plan);
+    let directed_hops = fuse_links::add(&routed, options, &mut builder);
     let flows = endpoints::add(plan, &directed_hops, &mut builder);
     proxies::connect(plan, &flows, &mut builder);
-    routes::connect(plan, &directed_hops, &flows, &mut builder);
+    let pings = autorate::add(plan, &directed_hops, &mut builder);
+    routes::connect(&routed, &directed_hops, &[flows.as_slice(), pings.as_slice()].concat(), &mut builder);
     host_queue::connect(plan, &directed_hops, &flows, &mut builder);
     let mut network = builder.build();
-    network.arena.set_clients(plan.flows.iter().map(|flow| flow.client).collect());
+    network.arena.set_clients(routed.flows.iter().map(|flow| flow.client).collect());
     BuiltNetwork { network, directed_hops, flows }
 }

@@ -6,7 +6,7 @@ use ackclock_core::meter::QueueSample;
 use ackclock_core::network::Network;
 use ackclock_core::statistics::Histogram;
 use ackclock_core::time_account::TimeShares;
-use ackclock_core::{AnyElement, NodeId, Time};
+use ackclock_core::{AnyElement, NodeId, Rate, Time};
 
 type Drops = [u64; DropReason::ALL.len()];
 
@@ -134,6 +134,14 @@ pub fn sample(chain: &Chain, network: &mut Network, now: Time) -> Option<QueueSa
     }
     let of_policer = policer_marks(chain, network);
     sum.map(|sum| QueueSample { marks: sum.marks + of_policer, ..sum })
+}
+
+/// The rate of the shaper of a chain.
+pub fn shaper_rate(chain: &Chain, network: &mut Network) -> Option<Rate> {
+    match network.element(chain.upstream.shaper?) {
+        AnyElement::Shaper(shaper) => Some(shaper.rate()),
+        _ => None,
+    }
 }
 
 /// The metrics of a hop from the last restart of its meters until `now`.

@@ -7,7 +7,7 @@ mod path_times;
 mod window;
 
 pub use flow::{FlowMetrics, Tcp as TcpMetrics};
-pub use hop::{HopMetrics, drops, sample};
+pub use hop::{HopMetrics, drops, sample, shaper_rate};
 pub use path_times::{FlowPath, HopShare, PathTimes};
 pub use window::{Window, window};
 

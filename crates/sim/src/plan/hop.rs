@@ -2,6 +2,7 @@
 
 use super::{MediumPlan, nullable};
 use ackclock_core::Span;
+use ackclock_core::autorate::AutorateConfig;
 use ackclock_core::impairment::{DuplicateConfig, HandoverConfig, JitterConfig, LossConfig, OutageConfig, ReorderConfig};
 use ackclock_core::link::{Framing, MtuConfig, PolicerConfig, RateScheduleConfig, ShaperConfig, SlotsConfig};
 use ackclock_core::medium::RoamingConfig;
@@ -88,6 +89,9 @@ pub struct ShaperPlan {
     /// Absent or null: ACKs are queued like other packets.
     #[serde(default)]
     pub acks: Option<Acks>,
+    /// What changes its rate, which is then the base rate. Absent: nothing.
+    #[serde(default)]
+    pub autorate: Option<AutorateConfig>,
 }
 
 /// Handling of ACKs in a queue.
@@ -163,6 +167,11 @@ impl HopDirection {
 }
 
 impl Hop {
+    /// The controller of the shaper of this direction.
+    pub fn autorate(&self, direction: super::Direction) -> Option<&AutorateConfig> {
+        self.direction(direction)?.shaper.as_ref()?.autorate.as_ref()
+    }
+
     pub fn direction(&self, direction: super::Direction) -> Option<&HopDirection> {
         match direction {
             super::Direction::Down => self.down.as_ref(),

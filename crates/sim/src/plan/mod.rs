@@ -21,6 +21,7 @@ pub use ackclock_core::app::{OnDistribution, UDP_HEADER, UniformTime, WorkloadCo
 pub use ackclock_core::medium::{Direction, MediumPlan};
 
 use ackclock_core::Problem;
+use ackclock_core::autorate::{ControllerConfig, UserController};
 use ackclock_core::config_form::nullable;
 use ackclock_core::tcp::TcpConfig;
 use ackclock_core::tcp::cc::UserVariant;
@@ -50,6 +51,9 @@ pub struct Plan {
     /// Congestion controls of the user, by the names that flows have for them.
     #[serde(skip)]
     pub variants: Vec<UserVariant>,
+    /// Rate controllers of the user, by the names that shapers have for them.
+    #[serde(skip)]
+    pub controllers: Vec<UserController>,
 }
 
 /// The part of the run that the metrics cover.
@@ -134,9 +138,36 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Adds congestion controls of the user.
-    pub fn with_variants(self, variants: Vec<UserVariant>) -> Plan {
-        Plan { variants, ..self }
+    /// Adds congestion controls and rate controllers of the user.
+    pub fn with_user_code(self, variants: Vec<UserVariant>, controllers: Vec<UserController>) -> Plan {
+        Plan { variants, controllers, ..self }
+    }
+
+    /// An error if a congestion control or a rate controller of the user was not passed.
+    pub fn check_user_code(&self) -> Result<(), PlanError> {
+        let hosts = self.flows.iter().flat_map(|flow| [flow.tcp.as_ref(), flow.tcp_client.as_ref()]).flatten();
+        let hosts = hosts.chain(self.proxies.iter().map(|proxy| &proxy.tcp));
+        if let Some(tcp) = { hosts }.find(|tcp| tcp.user.is_some() && self.user_variant(tcp).is_none()) {
+            return Err(format!("there is no TCP variant '{}': it must be given with the plan", tcp.variant_name()).into());
+        }
+        let controlled = self.hops.iter().flat_map(|hop| Direction::BOTH.into_iter().filter_map(|side| hop.autorate(side)));
+        let mut named = controlled.filter_map(|config| match &config.controller {
+            ControllerConfig::User(user) => Some(user.name()),
+            ControllerConfig::CakeAutorate(_) => None,
+        });
+        match named.find(|&name| self.user_controller(name).is_none()) {
+            Some(name) => Err(format!("there is no rate controller '{name}': it must be given with the plan").into()),
+            None => Ok(()),
+        }
+    }
+
+    /// A shaper of the path has a controller of its rate.
+    pub fn controls_rates(&self) -> bool {
+        self.hops.iter().any(|hop| Direction::BOTH.into_iter().any(|direction| hop.autorate(direction).is_some()))
+    }
+
+    pub fn user_controller(&self, name: &str) -> Option<&UserController> {
+        self.controllers.iter().find(|controller| controller.name() == name)
     }
 
     /// The congestion control of the user that this TCP names, if any.

@@ -2,6 +2,7 @@
 
 mod ack_runs;
 mod analysis;
+mod autorate;
 mod batch;
 mod captures;
 mod common;

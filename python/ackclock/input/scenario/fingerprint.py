@@ -22,8 +22,8 @@ def fingerprint(draft: Draft) -> str | None:
     """SHA-256 over everything that the checked points of a scenario follow from: its document with
     the [sweep], its link files, recorded rates, and the state of this package's files.
 
-    None where that is not known in advance: a file is missing, or a congestion control is in
-    Python.
+    None where that is not known in advance: a file is missing, or a congestion control or a rate
+    controller is in Python.
     """
     folder = draft.document.folder
     found = sha256(_package_state().encode())
@@ -37,7 +37,10 @@ def fingerprint(draft: Draft) -> str | None:
             if path is None:
                 return None
             link = read_document(path)
-            found.update(f"\nlink {path} {json.dumps(link.data)}".encode())
+            text = json.dumps(link.data)
+            if PREFIX in text:
+                return None
+            found.update(f"\nlink {path} {text}".encode())
             _add_traces(found, link.data, link.folder)
         _add_traces(found, draft.document.data, folder)
     except (OSError, TypeError, InputError):  # TypeError: a value that JSON does not have

@@ -41,8 +41,19 @@ def scenario_hash(scenario: Scenario) -> str:
     del data["title"], data["source"]
     ends = [table for one in (data["tcp"], *data["flow"]) for table in (one, one.get("server"), one.get("client"))]
     variants = [table["variant"] for table in ends if table and "variant" in table]
-    data["digests"] = {name: congestion_control.digest(name) for name in variants if congestion_control.is_user(name)}
+    names = [*variants, *_controllers(data["hop"])]
+    data["digests"] = {name: congestion_control.digest(name) for name in names if congestion_control.is_user(name)}
     return sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _controllers(value: Any) -> list[str]:
+    """What changes the rates of shapers, at any depth of the hops."""
+    if isinstance(value, list):
+        return [name for inner in value for name in _controllers(inner)]
+    if not isinstance(value, dict):
+        return []
+    own = [name] if isinstance(name := value.get("autorate"), str) else []
+    return own + [name for inner in value.values() for name in _controllers(inner)]
 
 
 def recordings(scenario: Scenario) -> list[Recording]:

@@ -155,13 +155,17 @@ impl Plan {
         flows.filter_map(|flow| flow["name"].as_str()).collect()
     }
 
-    /// The congestion controls in Python of hosts and proxies, without duplicates.
-    pub fn user_variants(&self) -> Vec<&str> {
+    /// The classes in Python without duplicates: congestion controls of hosts and proxies, and rate
+    /// controllers of shapers.
+    pub fn user_classes(&self) -> Vec<&str> {
         let parts = ["flows", "proxies"].into_iter().filter_map(|part| self.document[part].as_array()).flatten();
         let hosts = parts.flat_map(|part| ["tcp", "tcp_client"].into_iter().map(move |host| &part[host]));
-        let named = hosts.filter_map(|host| host.pointer("/user_variant/name")?.as_str());
+        let variants = hosts.filter_map(|host| host.pointer("/user_variant/name")?.as_str());
+        let hops = self.document["hops"].as_array().into_iter().flatten();
+        let shapers = hops.flat_map(|hop| ["down", "up"].into_iter().filter_map(|side| hop.get(side)?.get("shaper")));
+        let controllers = shapers.filter_map(|shaper| shaper.pointer("/autorate/controller/user/name")?.as_str());
         let mut names = Vec::new();
-        for name in named {
+        for name in variants.chain(controllers) {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -264,9 +268,9 @@ mod tests {
     fn congestion_control_in_python_stands_beside_reno() {
         let flow = table!("workload" => table!("kind" => "bulk"), "variant" => "python:my.Control");
         let of_client = table!("workload" => table!("kind" => "bulk"), "client" => table!("variant" => "python:my.Control"));
-        assert_eq!(plan(vec![hop("a")], of_client).user_variants(), ["python:my.Control"]);
+        assert_eq!(plan(vec![hop("a")], of_client).user_classes(), ["python:my.Control"]);
         let plan = plan(vec![hop("a")], flow);
-        assert_eq!(plan.user_variants(), ["python:my.Control"]);
+        assert_eq!(plan.user_classes(), ["python:my.Control"]);
         assert_eq!(each(&plan, "/tcp/variant"), [json!("reno")]);
         assert_eq!(each(&plan, "/tcp/user_variant/digest"), [json!("0123456789abcdef")]);
     }

@@ -38,6 +38,10 @@ pub fn check(config: &HopDirection) -> Checked {
 
 fn check_shaper(shaper: &ShaperPlan) -> Checked {
     shaper.config.check()?;
+    if let Some(autorate) = &shaper.autorate {
+        autorate.check(shaper.config.rate)?;
+        ensure(shaper.config.peak.is_none(), || "autorate: a shaper with peak_bps has one rate".into())?;
+    }
     shaper.queue.map_or(Ok(()), |queue| queue.check())?;
     shaper.acks.map_or(Ok(()), |acks| acks::check_acks(&acks, shaper.queue))
 }

@@ -72,6 +72,11 @@ impl Plan {
             ensure(names.insert(&hop.name), || format!("two hops have the name '{}'", hop.name))?;
             ensure(hop.down.is_some() || hop.up.is_some(), || format!("hop '{}' has neither down nor up", hop.name))?;
             medium::check(self, hop).map_err(|e| in_part(format!("hop '{}'", hop.name), e))?;
+            let controllers =
+                Direction::BOTH.map(|direction| hop.autorate(direction).map(|config| (config.pings, config.monitor)));
+            ensure(controllers[0].is_none() || controllers[1].is_none() || controllers[0] == controllers[1], || {
+                format!("hop '{}': its shapers have one pinger, but other pings or monitor_ps downstream than upstream", hop.name)
+            })?;
             for direction in Direction::BOTH {
                 if let Some(config) = hop.direction(direction) {
                     direction::check(config).map_err(|e| in_part(format!("hop '{}' {}", hop.name, direction.name()), e))?;
