@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -171,6 +171,10 @@ qdisc-counts: ## what Linux counts for packets and which a policer drops, in use
 
 uml: ## a script as root in Debian's user-mode Linux, in real time: make uml RUN='tc qdisc add dev lo root cake; tc qdisc show'
 	@RUN="$${RUN:-uname -a}"; python3 -m studies.virtual_kernel.uml "$$RUN" || [ $$? = 77 ]
+
+# Needs recordings, which ACKCLOCK_DATA names.
+autorate: build ## a shaper that follows its line beside fixed ones, on recorded lines, into docs/evidence/autorate.md: a minute
+	$(BIN)/python -m studies.autorate.page docs/evidence/autorate.md
 
 # Rows of another seed: .venv/bin/python -m studies.limits.page --seed 7
 limits: build ## how often the limit that a run reports is its limit, into docs/evidence/limits.md: a minute on two cores

@@ -51,6 +51,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "Station": {"fading": {"kind": "ar1", "mean": 15, "sd": 5, "correlation": "1 s"}},
     "Wlan": {"standard": "802.11n"},
     "Repeat": {"every": "1 s"},
+    "Shaper": {"rate": "18 Mb/s"},
 }
 WRONG: tuple[Any, ...] = (
     True, -1, 0, 1.5, 2, 3 * 10**9, 1e300, float("inf"), "", "x", "1.5 parsec", "1.0000000001 B", "-1 s", "0 s", "1 ns",
