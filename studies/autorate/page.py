@@ -103,7 +103,7 @@ def measured(folder: Path, recording: str, shaper: dict[str, Any] | None) -> Out
     return Outcome(
         median(download["goodput_bps"]) / 1e6,
         median(call["one_way_delay_ms_p95"]),
-        median(call["lost"]) / (SECONDS * 50),
+        median(call["datagrams_lost"]) / (SECONDS * 50),
     )
 
 
