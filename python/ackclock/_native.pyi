@@ -204,7 +204,7 @@ class Plan:
 
     @property
     def user_classes(self) -> list[str]:
-        """Names of its classes in Python without duplicates: congestion controls, rate controllers."""
+        """Names of its classes in Python, of congestion controls and rate controllers."""
 
     def text(self) -> str:
         """The JSON that the engine reads."""

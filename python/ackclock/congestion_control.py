@@ -15,18 +15,14 @@ import sys
 import traceback
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.errors import InvalidValue, format_value
+from ackclock import user_class
 from ackclock.rate_controller import RateController
+from ackclock.user_class import PREFIX
 
 if TYPE_CHECKING:
     from ackclock._native import Ack, Congestion, Loss
-
-PREFIX = "python:"
-_PASSED: dict[str, type[Any]] = {}  # classes passed as objects, by name
 
 
 class CongestionControl:
@@ -105,44 +101,21 @@ def with_names(value: Any) -> Any:
     """
     if isinstance(value, type) and issubclass(value, CongestionControl | RateController):
         name = f"{PREFIX}{value.__module__}.{value.__qualname__}"
-        _PASSED[name] = value
+        user_class.remember(name, value)
         return name
     if isinstance(value, Mapping):
         return {key: with_names(inner) for key, inner in value.items()}
     return [with_names(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def find(name: str, base: type[Any] = CongestionControl) -> type[Any]:
-    """The class of "python:module.Class", which derives from `base`. Raises InvalidValue."""
-    module, _, kind = name.removeprefix(PREFIX).rpartition(".")
-    allowed = f'"python:module.Class" with a class that derives from ackclock.{base.__name__}'
-    if name in _PASSED and issubclass(_PASSED[name], base):
-        return _PASSED[name]
-    if not module or not kind.isidentifier():
-        raise InvalidValue(format_value(name), allowed)
-    try:
-        class_ = getattr(_imported(module), kind, None)
-    except ImportError as error:
-        raise InvalidValue(f"{format_value(name)}, which cannot be imported ({error})", allowed) from None
-    if not (isinstance(class_, type) and issubclass(class_, base)):
-        raise InvalidValue(f"{format_value(name)}, which is no such class", allowed)
-    return class_
-
-
-def _imported(module: str) -> Any:
-    here = str(Path.cwd())
-    if here in sys.path:
-        return import_module(module)
-    sys.path.insert(0, here)
-    try:
-        return import_module(module)
-    finally:
-        sys.path.remove(here)
+def find(name: str) -> type[Any]:
+    """The congestion control "python:module.Class". Raises InvalidValue."""
+    return user_class.find(name, CongestionControl)
 
 
 def digest(name: str) -> str:
     """16 hex digits over the source of the class's module; changed source has another digest."""
-    class_ = find(name, object)
+    class_ = user_class.find(name, object)
     try:
         text = inspect.getsource(sys.modules[class_.__module__])
     except (OSError, TypeError, KeyError):
@@ -155,14 +128,14 @@ def digest(name: str) -> str:
 
 def classes(names: Iterable[str]) -> dict[str, type[Any]]:
     """Name to class, for the engine."""
-    return {name: find(name, object) for name in names}
+    return {name: user_class.find(name, object) for name in names}
 
 
 def is_importable(name: str) -> bool:
     """Whether another process can import the class: not one of the running script or within a
     function or a class.
     """
-    class_ = find(name, object)
+    class_ = user_class.find(name, object)
     return class_.__module__ != "__main__" and class_.__qualname__.isidentifier()
 
 

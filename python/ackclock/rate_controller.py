@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ackclock import user_class
+
 if TYPE_CHECKING:
     from ackclock._native import RateSample
 
@@ -64,7 +66,5 @@ class RateController:
 
 
 def find(name: str) -> type[RateController]:
-    """The class of "python:module.Class". Raises InvalidValue."""
-    from ackclock import congestion_control
-
-    return congestion_control.find(name, RateController)
+    """The rate controller "python:module.Class". Raises InvalidValue."""
+    return user_class.find(name, RateController)

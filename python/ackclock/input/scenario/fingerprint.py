@@ -9,11 +9,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ackclock.congestion_control import PREFIX
 from ackclock.errors import InputError
 from ackclock.input.document import read_document
 from ackclock.input.scenario.draft import Draft, find_link
 from ackclock.storage.environment import engine_digest
+from ackclock.user_class import PREFIX
 
 PACKAGE = Path(__file__).resolve().parents[2]
 
