@@ -75,6 +75,7 @@ impl Case {
         let down = HopDirection { loss, ..hop_direction(self.rate_bps, 18, Some(buffer)) };
         Plan {
             variants: Vec::new(),
+            controllers: Vec::new(),
             seed: 1,
             duration_ps: (self.seconds * PS_PER_S) as u64,
             sample_ps: 0,
@@ -135,6 +136,7 @@ fn hop_direction(bps: f64, delay_ms: u64, buffer: Option<u64>) -> HopDirection {
         loss: None,
         duplicate: None,
         delay: Span::from_ms(delay_ms),
+        delay_schedule: None,
         jitter: None,
         reorder: None,
         handover: None,

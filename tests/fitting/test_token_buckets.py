@@ -90,9 +90,9 @@ NEITHER: dict[str, dict[str, Any]] = {
 def test_no_bucket_is_found_when_another_cause_drops_or_delays(hop, tmp_path):
     fit = ackclock.fit(*simulated_captures(tmp_path, {"name": "access", "delay": "15 ms", **hop}), score=False)
     assert not [path for path in rows(fit) if path.startswith(("policer", "shaper"))]
+
+
 def test_policer_shows_at_the_end_of_the_sender_alone(tmp_path):
     server, _ = simulated_captures(tmp_path, POLICED, duration="10 s")
     found = rows(ackclock.fit(server, score=False))
     assert covers(found["policer.down.rate"], 20e6) and covers(found["policer.down.burst"], 40e3), found
-
-

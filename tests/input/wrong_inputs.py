@@ -209,7 +209,7 @@ def _example(schema: dict[str, Any], name: str) -> dict[str, Any]:
 def _document(schema: dict[str, Any], chain: tuple[tuple[Steps, str], ...]) -> dict[str, Any]:
     data: dict[str, Any] = copy.deepcopy({**FLOWS, "hop": [HOP]})
     for at, table in chain:
-        if "medium" in at:
+        if {"medium", "slots"} & set(at):
             data["hop"][0].pop("rate", None)
         if table not in ("Hop", "Flow", "TcpKeys"):
             _put(data, at, _example(schema, table))

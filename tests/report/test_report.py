@@ -29,7 +29,7 @@ from ackclock.plot.theme import spread
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Facts, Listing, Page, Section
 from ackclock.report.render import generator, html, is_current
-from ackclock.report.run_input import RunInput
+from ackclock.report.run_input import HopTable, RunInput
 from ackclock.result_folder import write_report
 from ackclock.simulation import report_page as simulation
 from ackclock.simulation import sweep_page as sweep
@@ -212,7 +212,8 @@ def test_link_description_is_in_path_order_with_values_by_direction() -> None:
 
 
 def test_link_description_names_an_mtu() -> None:
-    hop = {"name": "line", "mtu": {"down": {"ip": "1400 B", "icmp": False}, "up": {"ip": "1492 B", "clamp_mss": True}}}
+    mtu = {"down": {"ip": "1400 B", "icmp": False}, "up": {"ip": "1492 B", "clamp_mss": True}}
+    hop: HopTable = {"name": "line", "mtu": mtu}
     assert link_path([hop]).steps[0].lines == [
         "↓ packets of at most 1400 B, without a report to senders",
         "↑ packets of at most 1492 B, MSS clamped",
