@@ -236,6 +236,7 @@ class Tcp(_Input):
     limited_transmit: bool | None = None
     tail_loss_probe: bool | None = None
     immediate_ack_on_fill: bool | None = None
+    mtu_probing: Literal["off", "black-hole", "always"] | None = None
     linux_rules: bool | Sequence[str] | None = None
     overhead: Time | None = None
     server: Tcp | Mapping[str, Any] | None = None
