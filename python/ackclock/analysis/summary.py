@@ -31,13 +31,22 @@ def connections_line(summary: CaptureSummary) -> str:
 
 
 def mirrored_line(document: Report) -> str:
-    """That each packet was captured twice, as a sentence; empty if it was not."""
-    copies = document.get("mirrored_packets", 0)
+    """That packets were captured several times, as a sentence; empty if none was."""
+    copies, packets = document.get("mirrored_packets", 0), document["packets"]
     if not copies:
         return ""
+    each = round(copies / (packets - copies))
+    if copies >= 0.9 * each * (packets - copies) > 0:
+        times = "twice" if each == 1 else f"{1 + each} times"
+        text = f"Each packet was captured {times}: {copies} of {packets} packets are copies"
+    else:
+        text = (
+            f"{copies} of {packets} packets {'is a copy' if copies == 1 else 'are copies'} of one captured just before, "
+            "with the same IP identification and data"
+        )
     return (
-        f"Each packet was captured twice: {copies} of {document['packets']} packets are copies, as a mirror port of both "
-        "directions or a capture on several interfaces makes them. They are left out of all other figures."
+        f"{text}, as a mirror port of both directions or a capture on several interfaces makes them. They are left out "
+        "of all other figures."
     )
 
 

@@ -449,7 +449,7 @@ pub static RULES: [Rule; 46] = [
         owner: None,
         group: Group::Capture,
         place: 2,
-        explanation: "The capture has each packet twice, as a mirror port makes them. The copies are left out.",
+        explanation: "The capture has packets several times, as a mirror port makes them. The copies are left out.",
         thresholds: &[],
         check: Check::Capture(|mirrored_packets| mirrored_packets > 0),
     },

@@ -1,5 +1,9 @@
-//! Captures that hold each packet twice: of a mirror port that copies both directions of a link, or of
-//! several interfaces that a packet passes. The first packets decide; then copies are left out.
+//! Copies of packets in a capture: of a mirror port that copies one or both directions of a link, of
+//! several interfaces that a packet passes, of several ports that copy to one. They are left out.
+//!
+//! A copy has the bytes of a packet captured microseconds before it, TTL and checksums aside. A host
+//! sends nothing twice so soon but ACKs without an identification of their own, which are equal, too:
+//! they are copies only if nearly every packet at the front of the capture has as many.
 
 use crate::decode::{Decoded, Segment, Skip, decode, decode_fast};
 use ackclock_pcap::read::{LinkType, Record};
@@ -10,9 +14,16 @@ const PROBED: u64 = 256;
 const MIN_PACKETS: u64 = 4;
 /// Minimum share of the TCP packets at the front that have a copy: numerator and denominator.
 const MIN_SHARE: (u64, u64) = (9, 10);
-/// Maximum time between a packet and its copy, nanoseconds: a mirror port takes microseconds, a router
-/// between two interfaces less than this.
+/// Maximum time between a packet and its copy, nanoseconds, if nearly every packet has one, or if the
+/// copy has passed a router: a mirror port takes microseconds, a router less than this.
 const MAX_DELAY: i64 = 5_000_000;
+/// Maximum time between a packet and a copy with the same TTL, where not every packet has one: less
+/// than a retransmission takes.
+const MAX_SINGLE_DELAY: i64 = 50_000;
+/// Minimum share of the TCP packets at the front that are copies: fewer are the network's duplicates.
+const MIN_COPIES: (u64, u64) = (1, 20);
+/// Maximum number of copies that nearly every packet may have.
+const MAX_COPIES: u8 = 7;
 /// Maximum by which the times of a mirrored capture step back, nanoseconds: packets are captured in
 /// swapped order within microseconds.
 const MAX_STEP_BACK: i64 = 100_000;
@@ -66,62 +77,104 @@ pub struct DecodedPacket<'a> {
     pub decoded: Result<Decoded<'a>, Skip>,
 }
 
-/// Nearly every TCP packet has a copy.
-pub fn is_mirrored(all: &[DecodedPacket<'_>]) -> bool {
-    let (mut filter, mut packets) = (MirrorFilter::default(), 0u64);
-    for packet in all {
-        if let Ok(Decoded::Segment(segment)) = &packet.decoded {
-            packets += 1;
-            filter.is_copy(packet.record.at, segment);
+/// What leaves out the copies, by the packets at the front; none if these have no more than a network
+/// duplicates.
+pub fn filter_of(all: &[DecodedPacket<'_>]) -> Option<MirrorFilter> {
+    let tcp = || all.iter().filter_map(|packet| Some((packet.record.at, segment_of(packet)?)));
+    let packets = tcp().count() as u64;
+    let copies = |mut filter: MirrorFilter| {
+        for (at, segment) in tcp() {
+            filter.is_copy(at, segment);
         }
+        filter.copies
+    };
+    let has_each = |each: u64| {
+        let (part, whole) = MIN_SHARE;
+        copies(MirrorFilter::of_each(each as u8)) * (1 + each) * whole >= packets * each * part
+    };
+    if packets < MIN_PACKETS {
+        return None;
     }
-    let (part, whole) = MIN_SHARE;
-    packets >= MIN_PACKETS && 2 * filter.copies * whole >= packets * part
+    if let Some(each) = (1..=u64::from(MAX_COPIES)).find(|&each| has_each(each)) {
+        return Some(MirrorFilter::of_each(each as u8));
+    }
+    let (part, whole) = MIN_COPIES;
+    (copies(MirrorFilter::default()) * whole >= packets * part).then(MirrorFilter::default)
 }
 
-/// Recognizes the second of two equal packets.
+fn segment_of<'a>(packet: &'a DecodedPacket<'_>) -> Option<&'a Segment<'a>> {
+    if let Ok(Decoded::Segment(segment)) = &packet.decoded { Some(segment) } else { None }
+}
+
+/// Recognizes the copies of packets.
 #[derive(Debug)]
 pub struct MirrorFilter {
-    /// The last packet without a copy yet, by its signature.
+    /// The last packet that may still have copies, by its signature.
     recent: Box<[Remembered]>,
     /// Time of the newest packet. What is much older belongs to another section of the file, which may
     /// hold the same packets.
     newest: i64,
     copies: u64,
+    /// Copies of nearly every packet; none if they are found packet by packet.
+    each: Option<u8>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Remembered {
     at: i64,
     signature: u64,
+    ttl: u8,
+    copies: u8,
 }
 
 /// No packet has this signature.
-const FORGOTTEN: Remembered = Remembered { at: i64::MIN, signature: 0 };
+const FORGOTTEN: Remembered = Remembered { at: i64::MIN, signature: 0, ttl: 0, copies: 0 };
 
 impl Default for MirrorFilter {
+    /// Finds copies packet by packet.
     fn default() -> MirrorFilter {
-        MirrorFilter { recent: vec![FORGOTTEN; REMEMBERED].into(), newest: i64::MIN, copies: 0 }
+        MirrorFilter { recent: vec![FORGOTTEN; REMEMBERED].into(), newest: i64::MIN, copies: 0, each: None }
     }
 }
 
 impl MirrorFilter {
+    /// Of a capture in which nearly every packet has this number of copies.
+    pub fn of_each(copies: u8) -> MirrorFilter {
+        MirrorFilter { each: Some(copies), ..MirrorFilter::default() }
+    }
+
     /// Number of copies so far.
     pub fn copies(&self) -> u64 {
         self.copies
     }
 
-    /// True if the packet is the copy of one that had none yet.
+    /// True if the packet is a copy of one before it.
+    #[inline]
     pub fn is_copy(&mut self, at: i64, s: &Segment<'_>) -> bool {
         let signature = signature(s);
         self.newest = self.newest.max(at);
         let recent = &mut self.recent[signature as usize & (REMEMBERED - 1)];
-        let is_copy = recent.signature == signature
-            && at.saturating_sub(recent.at).unsigned_abs() <= MAX_DELAY as u64
-            && self.newest.saturating_sub(at) <= MAX_STEP_BACK;
-        *recent = if is_copy { FORGOTTEN } else { Remembered { at, signature } };
-        self.copies += u64::from(is_copy);
-        is_copy
+        if recent.signature != signature {
+            *recent = Remembered { at, signature, ttl: s.ttl, copies: 0 };
+            return false;
+        }
+        let delay = at.saturating_sub(recent.at).unsigned_abs();
+        let is_copy = self.newest.saturating_sub(at) <= MAX_STEP_BACK
+            && match self.each {
+                Some(_) => delay <= MAX_DELAY as u64,
+                None if recent.ttl.abs_diff(s.ttl) == 1 => delay <= MAX_DELAY as u64,
+                None => delay <= MAX_SINGLE_DELAY as u64 && (s.seq_len() > 0 || s.ip_id.is_some_and(|id| id > 0)),
+            };
+        if !is_copy {
+            *recent = Remembered { at, signature, ttl: s.ttl, copies: 0 };
+            return false;
+        }
+        recent.copies = recent.copies.saturating_add(1);
+        if self.each.is_some_and(|each| recent.copies >= each) {
+            *recent = FORGOTTEN;
+        }
+        self.copies += 1;
+        true
     }
 }
 

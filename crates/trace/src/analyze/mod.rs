@@ -21,7 +21,7 @@ pub use shard::{DecodeCounts, FrameRange};
 
 use crate::decode::{Decoded, Skip, decode, decode_fast};
 use ackclock_pcap::read::{Capture, ReadError, Record, RecordVisitor};
-use mirror::{MirrorFilter, MirrorProbe, is_mirrored};
+use mirror::{MirrorFilter, MirrorProbe, filter_of};
 use reassembly::{ReassembledSegment, Reassembly};
 use shard::Shard;
 
@@ -108,9 +108,7 @@ impl Analysis {
     /// The probe has all its packets, or no more are available.
     fn end_probe(&mut self, probe: &MirrorProbe, observer: &mut impl PacketObserver) {
         let packets = probe.packets();
-        if is_mirrored(&packets) {
-            self.shard.mirror = Some(MirrorFilter::default());
-        }
+        self.shard.mirror = filter_of(&packets);
         for packet in packets {
             if self.totals.add(&packet.record, &self.filter) {
                 self.decoded(packet.record.at, packet.decoded, observer);
@@ -118,7 +116,7 @@ impl Analysis {
         }
     }
 
-    /// Packets that were left out as copies, as nearly all packets were captured twice.
+    /// Packets that were left out as copies of others.
     pub fn mirrored(&self) -> u64 {
         self.shard.mirror.as_ref().map_or(0, MirrorFilter::copies)
     }

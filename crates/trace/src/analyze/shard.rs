@@ -18,7 +18,7 @@ pub struct Shard {
     pub frames: Vec<FrameRange>,
     pub counts: DecodeCounts,
     pub datagrams: DatagramFlows,
-    /// Leaves out the copies of packets, if the capture has each packet twice.
+    /// Leaves out the copies of packets, if the capture has such.
     pub mirror: Option<MirrorFilter>,
     max_flows: usize,
     /// The flow of the last segment: half of all segments and more follow one of their own flow.

@@ -96,7 +96,9 @@ impl PacketContext<'_> {
     /// Data packets that the sender sent directly before this one and that were not captured, if the
     /// IP identifications show that.
     pub fn unseen_packets(&self) -> u32 {
-        let counts = self.sender.ip_id_counts_data || self.sender.ip_id.is_monotonic() && self.follows_rto_silence();
+        // Nothing is retransmitted before its loss can show. Queues bring packets together.
+        let is_late = 2 * self.pause() >= self.vantage.remote_rtt().unwrap_or(0);
+        let counts = self.sender.ip_id_counts_data && is_late || self.sender.ip_id.is_monotonic() && self.follows_rto_silence();
         match self.segment.payload > 0 && !self.is_at_sender() && counts {
             true => self.sender.ip_id.missing_data_before_last(),
             false => 0,
@@ -170,7 +172,11 @@ impl PacketContext<'_> {
         match self.tsval() {
             // No sender retransmits within the tick of a TSval.
             Some(tsval) => is_soon && tsval == previous.tsval,
-            None => is_soon && self.segment.ip_id.is_some_and(|id| id == previous.ip_id) && self.sender.ip_id.is_monotonic(),
+            None => {
+                let (id, since) = (self.segment.ip_id.unwrap_or(0), self.now - previous.last_at);
+                let is_numbered = self.sender.ip_id.is_monotonic() || id > 0 && since <= RULES.max_copy_delay;
+                is_soon && self.segment.ip_id == Some(previous.ip_id) && is_numbered
+            }
         }
     }
 

@@ -124,6 +124,8 @@ rules! {
     max_local_rtt: i64 = 300_000;
     /// SRTT above this share of the minimum RTT shows a standing queue: less is noise.
     standing_queue: Ratio = (5, 4);
+    /// Two packets of one identification within this time are one, even if the sender draws numbers.
+    max_copy_delay: i64 = 50_000;
     /// A larger step of the IP identification is another host behind the address, or a new start.
     max_ip_id_step: u16 = 2048;
     /// IP identifications before the increments of a host are known.

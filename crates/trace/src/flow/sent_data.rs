@@ -87,7 +87,10 @@ impl SentData {
                 let is_idle = self.loss.as_ref().is_none_or(|loss| loss.is_idle(self.space.una()));
                 let in_rto_recovery = self.loss.as_ref().is_some_and(|loss| loss.has_rto());
                 let (has_payload, acks) = (s.payload > 0, packet.peer_data.last_advance_at == now);
-                sender.ip_id.on_packet(NumberedPacket { id, ids, has_payload, acks, is_idle, in_rto_recovery });
+                let full_segment = sender.stats.bytes().largest_segment.max(1);
+                let window = packet.acks.window().last().max(self.space.outstanding());
+                let allowed = window.div_ceil(full_segment);
+                sender.ip_id.on_packet(NumberedPacket { id, ids, has_payload, acks, is_idle, allowed, in_rto_recovery });
             }
         }
         if let Some(timestamps) = s.options.timestamps.filter(|_| s.seq_len() > 0) {
@@ -307,6 +310,9 @@ impl SentData {
         let is_pending = self.loss.as_ref().is_some_and(|loss| loss.was_sent_unseen(self.space.nxt()));
         let sender = self.sender.get_or_insert_default();
         sender.ip_id.on_gap(missing);
+        if !is_pending {
+            sender.ip_id.drop_unneeded();
+        }
         let is_certain = sender.ip_id.has_missing() && sender.ip_ids_count_data(packet.clues.counts().pure_acks);
         if !is_pending && is_certain && !Vantage::of(packet.clues.rtt(), packet.peer.rtt()).is_at_sender() {
             let (lost, after_rto) = sender.ip_id.take_missing();

@@ -60,7 +60,7 @@ pub struct Report {
     pub fragments: FragmentReport,
     pub cut_short: u64,
     pub time_backwards: u64,
-    /// Copies that were left out: each packet was captured twice, as by a mirror port.
+    /// Copies of packets that were left out, as a mirror port makes them.
     pub mirrored_packets: u64,
     /// Unix time of the first packet.
     pub start_s: Option<f64>,

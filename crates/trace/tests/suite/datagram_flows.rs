@@ -107,17 +107,59 @@ fn copies_are_left_out_and_counted_when_each_packet_is_captured_twice() {
     assert_eq!((twice.segments, twice.pure_acks, twice.payload_bytes), (once.segments, once.pure_acks, once.payload_bytes));
 }
 
+// finding("C17")
+#[test]
+fn copies_are_left_out_when_there_are_three_of_each_packet_or_copies_of_one_direction() {
+    let once = copied(1);
+    let thrice = copied(3);
+    assert_eq!((thrice.mirrored_packets, thrice.tcp_packets), (160, 80));
+    assert_eq!(thrice.flows[0].b2a.segments, once.flows[0].b2a.segments);
+    // Of the server's packets alone, whose identifications are random.
+    let mut packets = Vec::new();
+    for i in 0..40u32 {
+        let id = (i.wrapping_mul(40_503) >> 3) as u16 | 1;
+        let data = Tcp { from_server: true, seq: 1 + i * 1000, ack: 7, window: 9000, id, payload: 1000, ..Tcp::default() };
+        let ack = Tcp { seq: 7, ack: 1001 + i * 1000, window: 9000, id: 500 + i as u16, ..Tcp::default() };
+        let at = u64::from(i) * 20 * MS;
+        packets.extend([(at, data.datagram()), (at + 7_000, data.datagram()), (at + 10 * MS, ack.datagram())]);
+    }
+    let (capture, analysis) = read(pcap(&packets, 65_535));
+    let report = Report::of(&analysis, &capture);
+    let server = &report.flows[0].b2a;
+    assert_eq!((report.mirrored_packets, report.tcp_packets), (40, 80));
+    assert_eq!((server.retransmitted_segments, server.network_duplicates, server.segments), (0, 0, 40));
+}
+
+// finding("C17")
+#[test]
+fn equal_acks_without_identifications_are_no_copies() {
+    let mut packets = Vec::new();
+    for i in 0..40u32 {
+        let data = Tcp { from_server: true, seq: 1001 + i * 1000, ack: 7, window: 9000, payload: 1000, ..Tcp::default() };
+        let ack = Tcp { seq: 7, ack: 1, window: 9000, ..Tcp::default() };
+        packets.extend([(u64::from(i) * 15_000, data.datagram()), (u64::from(i) * 15_000 + 5_000, ack.datagram())]);
+    }
+    let (capture, analysis) = read(pcap(&packets, 65_535));
+    let report = Report::of(&analysis, &capture);
+    assert_eq!((report.mirrored_packets, report.tcp_packets), (0, 80));
+}
+
 // finding("C13")
 #[test]
 fn copies_are_duplicates_of_the_network_when_few_packets_have_one() {
-    let mut packets: Vec<_> = (0..40u32)
+    let packets: Vec<_> = (0..40u32)
         .map(|i| {
             let tcp = Tcp { from_server: true, seq: 1 + i * 1000, ack: 7, id: i as u16, payload: 1000, ..Tcp::default() };
             (u64::from(i) * 20 * MS, tcp.datagram())
         })
         .collect();
-    packets.insert(11, (packets[10].0 + 20_000, packets[10].1.clone()));
-    let (capture, analysis) = read(pcap(&packets, 65_535));
-    let report = Report::of(&analysis, &capture);
-    assert_eq!((report.mirrored_packets, report.tcp_packets, report.flows[0].b2a.network_duplicates), (0, 41, 1));
+    for after in [20_000, 200_000] {
+        let mut packets = packets.clone();
+        packets.insert(11, (packets[10].0 + after, packets[10].1.clone()));
+        let (capture, analysis) = read(pcap(&packets, 65_535));
+        let report = Report::of(&analysis, &capture);
+        let found = (report.mirrored_packets, report.flows[0].b2a.network_duplicates);
+        assert_eq!(found, (0, 1), "after {after} ns");
+        assert_eq!(report.flows[0].b2a.retransmitted_segments, 0);
+    }
 }

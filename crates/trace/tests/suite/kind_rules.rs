@@ -637,7 +637,7 @@ fn script_cases() -> Vec<(KindRule, Datagrams, Datagrams)> {
     let script = |rule, fires: Vec<Packet>, not: Vec<Packet>| (rule, datagrams(&fires), datagrams(&not));
     vec![
         script(MissingSegment, filled_gap(false), filled_gap(true)),
-        script(UnseenSilence, skipped_before_pause(400), skipped_before_pause(380)),
+        script(UnseenSilence, skipped_before_pause(450), skipped_before_pause(430)),
         script(UnseenRetransmission, skipped(3), skipped(0)),
         script(LateOriginal, revisions::late_original(0), revisions::late_original(4)),
         script(SamePacket, copied(0), copied(1)),
@@ -675,17 +675,17 @@ fn filled_gap(is_acked: bool) -> Vec<Packet> {
     all
 }
 
-/// A capture at the client: so many packets are missing before new data, without a pause.
+/// A capture at the client: so many packets are missing before new data, half a round trip after the data before.
 fn skipped(packets: u32) -> Vec<Packet> {
     let mut all = receiver_end::in_order(20);
-    all.push(LateData(205, 20_001, FIRST_ID + 22 + packets as u16));
+    all.push(LateData(255, 20_001, FIRST_ID + 22 + packets as u16));
     all
 }
 
 /// The same of three packets, of which the next one comes again at `next`, while the ACK for it is in transit.
 fn skipped_before_pause(next: u64) -> Vec<Packet> {
     let mut all = skipped(3);
-    all.extend([Ack(206, 20_001), Ack(next - 10, 21_001), LateData(next, 21_001, FIRST_ID + 26)]);
+    all.extend([Ack(256, 20_001), Ack(next - 10, 21_001), LateData(next, 21_001, FIRST_ID + 26)]);
     all
 }
 

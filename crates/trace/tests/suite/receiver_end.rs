@@ -45,6 +45,19 @@ fn data_is_new_when_the_server_paused_for_less_than_an_rto_or_for_a_request() {
     assert_eq!(run(&all).0, []);
 }
 
+// finding("C16")
+#[test]
+fn data_is_new_when_a_counter_of_all_connections_skips_numbers_while_nothing_is_missing() {
+    let mut all = vec![Request(0), RequestAck(100)];
+    for i in 0..60 {
+        // Of another connection, five packets at once or more than a window.
+        let others = 5 * (i / 15) + if i >= 50 { 300 } else { 0 };
+        all.extend([LateData(200, 1 + i * 1000, id(i + 2 + others)), Ack(200, 1001 + i * 1000)]);
+    }
+    let (kinds, report) = run(&all);
+    assert_eq!((kinds, report.retransmitted_segments), (vec![], 0));
+}
+
 /// Of five segments the first and the last are lost.
 #[test]
 fn lost_tail_of_a_flight_is_retransmitted_in_the_recovery_of_its_head() {

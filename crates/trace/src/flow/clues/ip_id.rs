@@ -20,12 +20,17 @@ pub struct IpIdTracker {
     missing_acks: u8,
     /// The last packet acknowledges data that no packet before it did.
     acks: bool,
+    /// The identifications missing before the last packet may be this connection's.
+    fits: bool,
     /// The last identification minus the highest before it.
     step: i16,
     /// Packets that the counter shows and the capture does not, less those whose data is known to be
     /// missing; and those sent in an RTO recovery.
     missing: i32,
-    missing_after_rto: u32,
+    missing_after_rto: u16,
+    /// Those directly before the last packet, of a sender without a reason to retransmit, that no gap
+    /// in the sequence space explains.
+    unneeded: u16,
 }
 
 compact!(IpIdTracker {
@@ -37,9 +42,11 @@ compact!(IpIdTracker {
     skips_idle,
     missing_acks,
     acks,
+    fits,
     step,
     missing,
-    missing_after_rto
+    missing_after_rto,
+    unneeded
 });
 
 /// Increments that count as increasing: hosts with other connections skip numbers.
@@ -61,6 +68,9 @@ pub struct NumberedPacket {
     pub acks: bool,
     /// Nothing is missing and no recovery is under way.
     pub is_idle: bool,
+    /// Segments that the receive window allows between this packet and the one before: with more
+    /// identifications missing, the host sent other packets.
+    pub allowed: u32,
     /// An RTO recovery is under way.
     pub in_rto_recovery: bool,
 }
@@ -86,7 +96,7 @@ impl IpIdTracker {
         (self.step, self.seen, self.increasing) = (1, self.seen + 1, self.increasing + 1);
         self.idle += u16::from(p.is_idle);
         self.by_one += u16::from(p.is_idle);
-        (self.skips_idle, self.acks) = (false, p.acks);
+        (self.skips_idle, self.acks, self.unneeded) = (false, p.acks, 0);
         self.highest = p.id.wrapping_add(p.ids - 1);
     }
 
@@ -101,13 +111,16 @@ impl IpIdTracker {
             self.by_one += u16::from(step == 1);
         }
         self.skips_idle = p.is_idle && step > 1;
-        self.acks = p.acks;
+        (self.acks, self.unneeded) = (p.acks, 0);
+        self.fits = u32::from(step.wrapping_sub(1)) <= p.allowed;
         if self.seen == 1 || (1..=RULES.max_ip_id_step).contains(&step) {
-            if self.seen > 1 && step > 1 {
-                self.missing += i32::from(step - 1);
+            if self.seen > 1 && step > 1 && self.fits {
+                let between = u32::from(step - 1);
+                self.missing += between as i32;
+                self.unneeded = if p.is_idle { between as u16 } else { 0 };
                 self.missing_acks = self.missing_acks.saturating_add(u8::from(p.acks));
                 if p.in_rto_recovery {
-                    self.missing_after_rto += u32::from(step - 1);
+                    self.missing_after_rto = self.missing_after_rto.saturating_add(between as u16);
                 }
             }
             self.highest = p.id.wrapping_add(p.ids - 1);
@@ -132,7 +145,7 @@ impl IpIdTracker {
     }
 
     fn missing_before_last(&self) -> u32 {
-        u32::from(self.step.clamp(1, MAX_MISSING) as u16 - 1)
+        if self.fits { u32::from(self.step.clamp(1, MAX_MISSING) as u16 - 1) } else { 0 }
     }
 
     /// The sender increments identifications packet by packet.
@@ -166,6 +179,14 @@ impl IpIdTracker {
             self.by_one += 1;
         }
         self.missing = self.missing.saturating_sub(segments.min(1 << 20) as i32);
+        self.unneeded = self.unneeded.saturating_sub(segments.min(u32::from(u16::MAX)) as u16);
+        self.limit_acks();
+    }
+
+    /// Nothing was lost before the last packet, so that the sender retransmitted nothing: what is missing
+    /// before it are packets of other connections.
+    pub fn drop_unneeded(&mut self) {
+        self.missing -= i32::from(std::mem::take(&mut self.unneeded));
         self.limit_acks();
     }
 
@@ -190,7 +211,7 @@ impl IpIdTracker {
     /// them no more.
     pub fn take_missing(&mut self) -> (u32, u32) {
         let lost = (self.missing - i32::from(self.missing_acks)).max(0) as u32;
-        let after_rto = lost.min(self.missing_after_rto);
+        let after_rto = lost.min(self.missing_after_rto.into());
         (self.missing, self.missing_after_rto, self.missing_acks) = (0, 0, 0);
         (lost, after_rto)
     }
@@ -211,6 +232,7 @@ mod tests {
                 has_payload: true,
                 acks: false,
                 is_idle: true,
+                allowed: 10,
                 in_rto_recovery: false,
             });
         }
