@@ -88,18 +88,18 @@ pub fn filter_of(all: &[DecodedPacket<'_>]) -> Option<MirrorFilter> {
         }
         filter.copies
     };
-    let has_each = |each: u64| {
-        let (part, whole) = MIN_SHARE;
-        copies(MirrorFilter::of_each(each as u8)) * (1 + each) * whole >= packets * each * part
-    };
-    if packets < MIN_PACKETS {
+    let (part, whole) = MIN_COPIES;
+    let is_enough = |copies: u64| packets >= MIN_PACKETS && copies * whole >= packets * part;
+    // The most copies that any filter finds: mostly there are none.
+    if !is_enough(copies(MirrorFilter::of_each(MAX_COPIES))) {
         return None;
     }
-    if let Some(each) = (1..=u64::from(MAX_COPIES)).find(|&each| has_each(each)) {
-        return Some(MirrorFilter::of_each(each as u8));
-    }
-    let (part, whole) = MIN_COPIES;
-    (copies(MirrorFilter::default()) * whole >= packets * part).then(MirrorFilter::default)
+    let has_each = |each: &u8| {
+        let ((part, whole), number) = (MIN_SHARE, u64::from(*each));
+        copies(MirrorFilter::of_each(*each)) * (1 + number) * whole >= packets * number * part
+    };
+    let of_each = (1..=MAX_COPIES).find(has_each).map(MirrorFilter::of_each);
+    of_each.or_else(|| is_enough(copies(MirrorFilter::default())).then(MirrorFilter::default))
 }
 
 fn segment_of<'a>(packet: &'a DecodedPacket<'_>) -> Option<&'a Segment<'a>> {

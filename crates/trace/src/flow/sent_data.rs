@@ -87,10 +87,10 @@ impl SentData {
                 let is_idle = self.loss.as_ref().is_none_or(|loss| loss.is_idle(self.space.una()));
                 let in_rto_recovery = self.loss.as_ref().is_some_and(|loss| loss.has_rto());
                 let (has_payload, acks) = (s.payload > 0, packet.peer_data.last_advance_at == now);
-                let full_segment = sender.stats.bytes().largest_segment.max(1);
+                let full_segment = sender.stats.bytes().largest_segment;
                 let window = packet.acks.window().last().max(self.space.outstanding());
-                let allowed = window.div_ceil(full_segment);
-                sender.ip_id.on_packet(NumberedPacket { id, ids, has_payload, acks, is_idle, allowed, in_rto_recovery });
+                let numbered = NumberedPacket { id, ids, has_payload, acks, is_idle, window, full_segment, in_rto_recovery };
+                sender.ip_id.on_packet(numbered);
             }
         }
         if let Some(timestamps) = s.options.timestamps.filter(|_| s.seq_len() > 0) {

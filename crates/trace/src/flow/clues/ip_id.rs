@@ -68,9 +68,10 @@ pub struct NumberedPacket {
     pub acks: bool,
     /// Nothing is missing and no recovery is under way.
     pub is_idle: bool,
-    /// Segments that the receive window allows between this packet and the one before: with more
-    /// identifications missing, the host sent other packets.
-    pub allowed: u32,
+    /// Bytes that the receive window allows between this packet and the one before, and the sender's full
+    /// segment: with more identifications missing, the host sent other packets.
+    pub window: u32,
+    pub full_segment: u32,
     /// An RTO recovery is under way.
     pub in_rto_recovery: bool,
 }
@@ -112,7 +113,7 @@ impl IpIdTracker {
         }
         self.skips_idle = p.is_idle && step > 1;
         (self.acks, self.unneeded) = (p.acks, 0);
-        self.fits = u32::from(step.wrapping_sub(1)) <= p.allowed;
+        self.fits = u32::from(step.wrapping_sub(1)) <= p.window.div_ceil(p.full_segment.max(1));
         if self.seen == 1 || (1..=RULES.max_ip_id_step).contains(&step) {
             if self.seen > 1 && step > 1 && self.fits {
                 let between = u32::from(step - 1);
@@ -232,7 +233,8 @@ mod tests {
                 has_payload: true,
                 acks: false,
                 is_idle: true,
-                allowed: 10,
+                window: 10_000,
+                full_segment: 1000,
                 in_rto_recovery: false,
             });
         }
