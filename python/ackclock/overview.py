@@ -12,7 +12,7 @@ from ackclock.comparison.socket_buffers import bdp_bytes
 from ackclock.errors import InputError
 from ackclock.format import ABSENT, milliseconds, rate, setting_text, three
 from ackclock.input.document import Document, read_document
-from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Hop
+from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Hop, base_rtt_ps
 from ackclock.input.scenario.draft import Draft, find_link, no_link, read_draft
 from ackclock.input.scenario.resolution import resolved
 from ackclock.terminal import text_table
@@ -109,7 +109,7 @@ def overview(name: str) -> Overview:
         "name": name,
         "title": scenario.title,
         "source": scenario.source,
-        "base_rtt_ms": sum(delay for hop in scenario.hop for delay in hop.mean_delay.values()) / 1e9,
+        "base_rtt_ms": base_rtt_ps(scenario.hop) / 1e9,
         "directions": {"down": _bottleneck(scenario.hop, "down"), "up": _bottleneck(scenario.hop, "up")},
         "hops": shown["hop"],
     }

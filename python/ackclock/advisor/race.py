@@ -18,6 +18,7 @@ from ackclock.advisor.conditions import Condition
 from ackclock.advisor.goals import of_advice, of_link
 from ackclock.advisor.outcome import Beside
 from ackclock.advisor.situation import Situation
+from ackclock.input.link.hop import base_rtt_ps
 from ackclock.input.scenario.model import Scenario
 from ackclock.notebook import Progress
 from ackclock.simulation.chunk_runner import run_missing
@@ -259,7 +260,7 @@ class Sizes:
             return full
         if each * small.runs(actions) <= cpu_s or not situation.is_link:
             return small
-        rtt_s = sum(delay for hop in scenario.hop for delay in hop.mean_delay.values()) / 1e12
+        rtt_s = base_rtt_ps(scenario.hop) / 1e12
         own_s = scenario.duration / 1e12
         wanted = own_s * cpu_s / (each * small.runs(actions))
         return replace(small, duration_s=max(min(own_s, MIN_RTTS * rtt_s), min(wanted, own_s), 2.0))

@@ -17,7 +17,7 @@ from ackclock.advisor.goals import BESIDE
 from ackclock.comparison.ack_path import slowest_bps
 from ackclock.errors import InputError
 from ackclock.input.document import read_document
-from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, with_keys
+from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, base_rtt_ps, with_keys
 from ackclock.input.objects import Bulk, Flow, Link, plain
 from ackclock.input.objects import Tcp as WrittenTcp
 from ackclock.input.scenario.draft import Draft, absolute_traces, draft_of, find_link, read_draft
@@ -522,7 +522,7 @@ def _of_link(
     flow = Flow(name=FLOW, direction=asked, count=flows if flows > 1 else None, workload=Bulk())
     draft = draft_of({"link": link} if isinstance(link, str) else plain(link))
     draft = draft.replaced({"duration": "1 s", "flow": [plain(flow)]})
-    rtt_s = sum(delay for hop in draft.check().hop for delay in hop.mean_delay.values()) / 1e12
+    rtt_s = base_rtt_ps(draft.check().hop) / 1e12
     duration = min(max(RTTS * rtt_s, MIN_S), MAX_S)
     draft = draft.replaced({"duration": f"{round(1e3 * duration)} ms", "tcp": plain(tcp) if tcp else {}})
     name = draft.document.data.get("link")

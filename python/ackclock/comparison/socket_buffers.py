@@ -13,7 +13,7 @@ from ackclock.comparison.configuration import AUTO, PATH, UP_TO, buffers_in_word
 from ackclock.comparison.ranking import Ranked
 from ackclock.errors import InputError, InvalidValue, format_value
 from ackclock.format import rate, sentence, share_text
-from ackclock.input.link.hop import Hop
+from ackclock.input.link.hop import Hop, base_rtt_ps
 from ackclock.input.scenario.hosts import READ_KEYS, Tcp, resolve
 from ackclock.input.units import show_size, size_bytes
 
@@ -157,8 +157,7 @@ def bdp_bytes(hops: Sequence[Hop], direction: str) -> float | None:
     (the mean of a recorded one) times the delays of both. None without a rate.
     """
     bps = slowest_bps(hops, direction)
-    delay_ps = sum(delay for hop in hops for delay in hop.mean_delay.values())
-    return None if bps is None else bps * delay_ps / 8e12
+    return None if bps is None else bps * base_rtt_ps(hops) / 8e12
 
 
 def _rounded_up(size: float) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ackclock import _native
@@ -22,6 +22,11 @@ medium or the mean of slots, of a shaper and a policer; `mean_delay` its delay i
 and of slots the mean; `has_stations` is whether each client has its own queues here.
 """
 Direction = CheckedTable
+
+
+def base_rtt_ps(hops: Sequence[Hop]) -> int:
+    """The delays of both directions in ps: the RTT of a path without queues."""
+    return sum(delay for hop in hops for delay in hop.mean_delay.values())
 
 
 def is_per_direction(value: Any) -> bool:
