@@ -12,14 +12,10 @@ use crate::units::{PS_PER_S, Time};
 /// The controllers by pinger.
 #[derive(Default)]
 pub(super) struct RateControls {
-    all: Vec<RateControl>,
-    /// By endpoint: its control. May be shorter than the list of endpoints.
+    /// The shapers of each.
+    all: Vec<Vec<ControlledShaper>>,
+    /// By endpoint: its shapers. May be shorter than the list of endpoints.
     of: Vec<Option<u32>>,
-}
-
-/// What one pinger controls.
-struct RateControl {
-    shapers: Vec<ControlledShaper>,
 }
 
 /// A shaper, and what its controller decides by.
@@ -86,7 +82,7 @@ impl RateControls {
             self.of.resize(by + 1, None);
         }
         self.of[by] = Some(self.all.len() as u32);
-        self.all.push(RateControl { shapers });
+        self.all.push(shapers);
     }
 }
 
@@ -99,7 +95,7 @@ impl Network {
         if !reads && responses.is_empty() {
             return;
         }
-        for controlled in &mut self.rate_controls.all[number as usize].shapers {
+        for controlled in &mut self.rate_controls.all[number as usize] {
             let index = controlled.node.0 as usize;
             let node = &mut self.nodes[index];
             let AnyElement::Shaper(shaper) = &mut node.element else { continue };
