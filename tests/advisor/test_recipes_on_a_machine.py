@@ -17,6 +17,7 @@ from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 from ackclock.export.machine import Machine, Shell
 from ackclock.input.units import rate_bps, size_bytes, time_ps
+from tests.advisor import test_order
 from tests.advisor.test_recipes import ADSL, HOUSEHOLD, TWO
 from tests.support.recipe_grammar import SYSCTLS
 
@@ -28,19 +29,7 @@ MIDDLE: dict[str, Any] = {
         {"name": "air", "rate": {"down": "9 Mb/s", "up": "9 Mb/s"}, "queue": {"kind": "fq-codel", "ecn": False}},
     ],
 }
-POLICED: dict[str, Any] = {
-    "duration": "8 s",
-    "hop": [
-        {
-            "name": "access",
-            "rate": "100 Mb/s",
-            "delay": "20 ms",
-            "policer": {"down": {"rate": "20 Mb/s", "burst": "20 kB"}},
-            "queue": {"bytes": "500 kB"},
-        }
-    ],
-    "flow": [{"name": "download", "workload": {"kind": "bulk"}}],
-}
+POLICED: dict[str, Any] = {**test_order.POLICED, "duration": "8 s"}
 SITUATIONS = {
     "household": HOUSEHOLD,
     "policed": POLICED,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import ackclock
+from tests.support.emulation import DOWNLOAD
 from tests.support.namespaces import namespaces
 
 pytestmark = [
@@ -23,17 +24,6 @@ end = time.monotonic() + 3
 while time.monotonic() < end:
     connection.sendall(bytes(65536))
 connection.shutdown(socket.SHUT_WR)
-"""
-FETCH = """
-import os, socket, time
-while True:
-    try:
-        connection = socket.create_connection((os.environ["ACKCLOCK_SERVER"], 5001))
-        break
-    except ConnectionRefusedError:
-        time.sleep(0.1)
-while connection.recv(1 << 18):
-    pass
 """
 DOUBLING = """
 import ackclock
@@ -56,7 +46,7 @@ def test_rate_of_an_emulated_shaper_rises_while_real_hosts_use_it(
         {"name": "line", "rate": "50 Mb/s", "delay": "10 ms"},
         {"name": "router", "shaper": {"down": {"autorate": controller, **rates, "queue": {"kind": "cake"}}}},
     ]
-    server, client = ([sys.executable, "-c", text] for text in (SEND, FETCH))
+    server, client = ([sys.executable, "-c", text] for text in (SEND, DOWNLOAD))
     done = ackclock.emulate({"title": "a line", "source": "test", "hop": hops}, client, server=server, seconds=20)
     assert done.document["command"]["exit"] == 0
     sampled = done.hops.drop_nulls("shaper_rate_bps")["shaper_rate_bps"].to_list()

@@ -19,6 +19,7 @@ import pytest
 import ackclock
 from ackclock.emulation.run import open_emulation
 from ackclock.folder_damage import check_files
+from tests.support.emulation import DOWNLOAD
 from tests.support.namespaces import namespaces
 
 pytestmark = [
@@ -49,19 +50,7 @@ connection.sendall(bytes(3_000_000))
 connection.shutdown(socket.SHUT_WR)
 connection.recv(1)
 """
-FETCH = """
-import os, socket, time
-while True:
-    try:
-        connection = socket.create_connection((os.environ["ACKCLOCK_SERVER"], 5001))
-        break
-    except ConnectionRefusedError:
-        time.sleep(0.1)
-while connection.recv(1 << 18):
-    pass
-connection.close()
-time.sleep(0.3)
-"""
+FETCH = f"{DOWNLOAD}connection.close()\ntime.sleep(0.3)\n"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A datagram echo server for emulations, and a wait for a condition."""
+"""A datagram echo server and a downloading client for emulations, and a wait for a condition."""
 
 from __future__ import annotations
 
@@ -12,6 +12,20 @@ while True:
     data, sender = udp.recvfrom(2000)
     udp.sendto(data, sender)
 """
+
+
+DOWNLOAD = """
+import os, socket, time
+while True:
+    try:
+        connection = socket.create_connection((os.environ["ACKCLOCK_SERVER"], 5001))
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.1)
+while connection.recv(1 << 18):
+    pass
+"""
+"""Reads all that the server at port 5001 sends."""
 
 
 def until(condition, seconds=30.0):

@@ -62,6 +62,15 @@ fn plan(hop: Value, beside: u64) -> Value {
         "flows": flows, "captures": []})
 }
 
+/// The download over two hops.
+fn in_series(first: Value, mut second: Value) -> Value {
+    let mut plan = plan(first, 0);
+    second["name"] = json!("second");
+    plan["hops"].as_array_mut().unwrap().push(second);
+    plan["flows"][0]["hops"] = json!([0, 1]);
+    plan
+}
+
 /// Number of rows with a fate.
 fn count(fates: &[String], fate: &str) -> usize {
     fates.iter().filter(|row| row.split(',').nth(4) == Some(fate)).count()
@@ -76,12 +85,9 @@ fn drivers_agree_on_a_fixed_rate_with_a_short_queue() {
 
 #[test]
 fn drivers_agree_on_two_fixed_rates_in_series() {
-    let mut plan = plan(hop(direction(&fixed(20_000_000), &droptail(50)), direction(&fixed(20_000_000), &droptail(50))), 0);
-    let mut second = hop(direction(&fixed(5_000_000), &droptail(15)), direction(&fixed(1_000_000), &droptail(15)));
-    second["name"] = json!("second");
-    plan["hops"].as_array_mut().unwrap().push(second);
-    plan["flows"][0]["hops"] = json!([0, 1]);
-    let fates = assert_parity("wires", &plan);
+    let first = hop(direction(&fixed(20_000_000), &droptail(50)), direction(&fixed(20_000_000), &droptail(50)));
+    let second = hop(direction(&fixed(5_000_000), &droptail(15)), direction(&fixed(1_000_000), &droptail(15)));
+    let fates = assert_parity("wires", &in_series(first, second));
     assert!(fates.iter().any(|row| row.contains("queue_full") && row.ends_with(",1,")), "the second hop drops");
 }
 
@@ -105,14 +111,9 @@ fn drivers_agree_on_policers_and_shapers() {
     }
 }
 
-/// A plan with a second hop, behind one with a rate, so that no two packets reach it at one instant.
+/// A hop behind one with a rate, so that no two packets reach it at one instant.
 fn behind_a_rate(down: Value, up: Value) -> Value {
-    let mut plan = plan(hop(direction(&fixed(20_000_000), &droptail(50)), up.clone()), 0);
-    let mut second = hop(down, up);
-    second["name"] = json!("second");
-    plan["hops"].as_array_mut().unwrap().push(second);
-    plan["flows"][0]["hops"] = json!([0, 1]);
-    plan
+    in_series(hop(direction(&fixed(20_000_000), &droptail(50)), up.clone()), hop(down, up))
 }
 
 #[test]
