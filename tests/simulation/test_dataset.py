@@ -101,6 +101,27 @@ def test_run_of_a_sweep_is_the_same_when_made_again(scenario: Path, tmp_path: Pa
     assert len(list((tmp_path / "one" / "captures").iterdir())) == 2
 
 
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        '"hop.air.queue.down.kind" = ["droptail", "codel", "pie"]',
+        '"flow.f.workload.kind" = ["bulk", "web"]',
+        '"link" = ["dsl-16m", "cable-100m"]',
+    ],
+)
+def test_run_of_a_sweep_of_kinds_or_links_is_the_same_when_made_again(tmp_path: Path, write: Any, sweep: str) -> None:
+    hop = SWEEP[SWEEP.index("[[hop]]") : SWEEP.index("[[flow]]")]
+    hop = 'link = "dsl-16m"\n' if "link" in sweep else hop
+    flow = '[[flow]]\nname = "f"\nworkload = { kind = "bulk" }\n'
+    file = Path(write("sweep.toml", f'duration = "2 s"\nseeds = 2\n{hop}{flow}[sweep]\n{sweep}\n'))
+    swept = sweep_draft(read_draft(file), folder=tmp_path / "sweep")
+    for number in range(0, len(swept.data.runs), 2):
+        one = simulate_scenario(scenario_of_run(tmp_path / "sweep", number))
+        assert one.summaries[0] == swept.data.result(number).summary
+    again = sweep_draft(read_draft(tmp_path / "sweep" / "scenario.toml"), folder=tmp_path / "again")
+    assert again.document["digest"] == swept.document["digest"]
+
+
 @pytest.mark.parametrize("options", [{}, {"ack_policy": ["link", "safe"], "queue": ["link", "codel"]}])
 def test_run_of_a_comparison_is_the_same_when_made_again(tmp_path: Path, options: dict[str, Any]) -> None:
     compared = compare(

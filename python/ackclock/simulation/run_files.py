@@ -26,7 +26,11 @@ def write_scenario(
     folder.
     """
     extra = extra or {}
-    data = resolved_in_folder(scenario, extra.get("sweep", ()), traces)
+    write_resolved(folder, resolved_in_folder(scenario, extra.get("sweep", ()), traces), extra)
+
+
+def write_resolved(folder: Path, data: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
+    """Write scenario.toml with these keys."""
     atomic_write(folder / "scenario.toml", to_toml({**data, **extra}).encode())
 
 

@@ -334,7 +334,9 @@ def sweep_folder(checked: SweepPoints, series: str = "sampled") -> Path:
 def _write(folder: Path, sweep: Sweep, checked: SweepPoints) -> None:
     """Write the sweep's files."""
     run_files.copy_traces(folder, checked.recordings())
-    run_files.write_scenario(folder, checked[0], extra={"sweep": dict(checked.draft.document.data.get("sweep", {}))})
+    draft, varied = checked.draft, dict(checked.draft.document.data.get("sweep", {}))
+    data = draft.as_written(sweep.data.runs.params[0], run_files.resolved_in_folder(checked[0], varied))
+    run_files.write_resolved(folder, data, {"sweep": varied})
     dataset_files.Points(sweep.data.runs.seeds, sweep.data.runs.params).write(folder)
     sweep.data.join()
     document = sweep.document

@@ -48,6 +48,24 @@ class Draft:
         """The checked scenario at one point of the sweep (values by dotted path), with its link."""
         return _Checking(self.document, dict(point or {})).scenario()
 
+    def as_written(self, point: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+        """The resolved scenario `data` of a point, with each table whose `kind` the sweep varies as
+        it is written: defaults of one kind are no keys of another, or have other values there. Of
+        a swept link no hops.
+        """
+        out = copy.deepcopy(dict(data))
+        if "link" in point:
+            return {key: value for key, value in out.items() if key not in ("hop", "tunnel")}
+        checking = _Checking(self.document, dict(point))
+        written = checking.written()
+        for loc, path in checking.swept.items():
+            if path.endswith(".kind"):
+                table: Any = written
+                for key in loc[:-1]:
+                    table = table[key]
+                sweep_paths.put(out, path.removesuffix(".kind"), copy.deepcopy(table))
+        return out
+
 
 def _sweep_loc(document: Document, key: Key) -> Key:
     """The location of a swept path, written as "tcp.variant" = .. or as tcp.variant = .."""
@@ -68,6 +86,16 @@ class _Checking:
     swept: dict[Key, str] = field(init=False, default_factory=dict)
 
     def scenario(self) -> Scenario:
+        data = self.written()
+        data.setdefault("hop", [])
+        data.setdefault("flow", [])
+        try:
+            return _native.read_scenario(data)
+        except InvalidValue as invalid:
+            raise self._error(invalid.key, invalid) from None
+
+    def written(self) -> dict[str, Any]:
+        """The keys as written, those of the link among them, with the point's values."""
         self.data = copy.deepcopy({key: value for key, value in self.document.data.items() if key != "sweep"})
         absolute_traces(self.data, self.document.folder)
         if "link" in self.point:
@@ -78,12 +106,7 @@ class _Checking:
         for path, value in self.point.items():
             if path != "link":
                 self._put(path, value)
-        self.data.setdefault("hop", [])
-        self.data.setdefault("flow", [])
-        try:
-            return _native.read_scenario(self.data)
-        except InvalidValue as invalid:
-            raise self._error(invalid.key, invalid) from None
+        return self.data
 
     def _put(self, path: str, value: Any) -> None:
         value = copy.deepcopy(value)
