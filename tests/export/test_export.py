@@ -63,7 +63,7 @@ def test_packaged_links_are_exported_with_lost_properties(link, to):
 def test_tc_export_of_a_plain_line_is_complete(line):
     script, missing = tc(line())
     assert missing == ()
-    assert 'add dev "$DOWN" root handle 1: netem limit 1000000 delay 20ms\n' in script
+    assert 'add dev "$DOWN" root handle 1: stab overhead -14 linklayer ethernet netem limit 1000000 delay 20ms\n' in script
     assert "tbf rate 10000000bit burst 1514" in script
     assert 'add dev "$UP" parent 2:1 handle 3: pfifo limit 30\n' in script
 
@@ -222,7 +222,7 @@ def test_export_of_an_unknown_link_is_bad_input(capsys):
 def test_tc_export_counts_atm_cells_of_the_slowest_hop(line, write, overhead, stab, cake):
     path = line(f'framing = {{ kind = "atm", overhead = "{overhead} B" }}')
     script, missing = tc(path)
-    assert script.count(f"stab overhead {stab} linklayer atm tbf rate") == 2
+    assert script.count(f"root handle 1: stab overhead {stab} linklayer atm netem") == 2
     assert not any("ATM" in text for text in missing)
     write("line.toml", Path(path).read_text().replace("{ packets = 30 }", '{ kind = "cake" }'))
     assert f" atm overhead {cake}" in tc(path)[0]
@@ -233,7 +233,7 @@ def test_tc_export_counts_atm_cells_of_the_slowest_hop(line, write, overhead, st
     [
         ("pppoe-vcmux", "stab overhead 18 linklayer atm", "atm overhead 32"),
         ("docsis", "stab mpu 64 overhead 4 linklayer ethernet", "noatm overhead 18 mpu 64"),
-        ("pppoe-ptm", "stab overhead 16 linklayer ethernet tbf rate 9846153bit", "ptm overhead 30"),
+        ("pppoe-ptm", "stab overhead 16 linklayer ethernet", "ptm overhead 30"),
         ("raw", "stab overhead -14 linklayer ethernet", "noatm overhead 0"),
     ],
 )

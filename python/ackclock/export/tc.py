@@ -48,14 +48,17 @@ def _commands(line: Line) -> str:
     device = f'"${line.direction.upper()}"'
     rate = _rate_bps(line)
     queue = queue_arguments(_counted_in_cells(line, rate), rate)
+    is_cake = line.queue is not None and line.queue.kind == "cake"
+    # A size table of the root holds for what is below it; the kernel takes none elsewhere.
+    table = f"{_stab(line)} " if rate and not is_cake else ""
     commands = [
         f"tc qdisc del dev {device} root 2>/dev/null || true",
         (
-            f"tc qdisc add dev {device} root handle 1: netem limit "
+            f"tc qdisc add dev {device} root handle 1: {table}netem limit "
             f"{NETEM_LIMIT}{_delay(line)}{_loss(line, rate)}{_duplicate(line)}"
         ),
     ]
-    if line.queue and line.queue.kind == "cake":
+    if is_cake:
         if line.burst:
             line.missing.append(f"{line.direction}: a burst of {line.burst} B: cake has none")
         bandwidth = f"bandwidth {rate}bit" if rate else "unlimited"
@@ -63,7 +66,7 @@ def _commands(line: Line) -> str:
     elif rate:
         peak = f" peakrate {line.peak}bit mtu {_burst(line, line.peak)}" if line.peak and line.burst else ""
         shaper = f"tbf rate {rate}bit burst {line.burst or _burst(line, rate)}{peak} limit {_tbf_limit(line)}"
-        commands.append(f"tc qdisc add dev {device} parent 1:1 handle 2: {_stab(line)} {shaper}")
+        commands.append(f"tc qdisc add dev {device} parent 1:1 handle 2: {shaper}")
         commands.append(f"tc qdisc add dev {device} parent 2:1 handle 3: {queue}")
     commands += _policer(line)
     if line.loss or line.jitter:

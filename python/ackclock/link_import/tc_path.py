@@ -29,6 +29,10 @@ WITHOUT_HEADER = re.compile(r"(ppp|tun|wg|gre|sit|ip6tnl|pppoe|wwan|l2tp|6in4)",
 CLASSFUL = ("prio", "mq", "multiq", "mqprio", "drr", "qfq", "ets")
 
 
+SIZE_KEYS = ("overhead", "linklayer", "mpu")
+"""What a size table, or a shaper of its own, says of the bytes of a packet."""
+
+
 @dataclass
 class Walk:
     """The walk over the qdiscs of one interface.
@@ -120,8 +124,10 @@ class Walk:
         (tc-stab(8)) or by the shaper's own keys; else the packet with its Ethernet header.
         """
         header = 0 if WITHOUT_HEADER.match(self.device) else ETHERNET_HEADER
-        keys = list(qdisc.stab) or list(words)
-        given = {key: keys[place + 1] for place, key in enumerate(keys[:-1]) if key in ("overhead", "linklayer", "mpu")}
+        keys = list(qdisc.stab or words)
+        if qdisc.parent != INGRESS and not any(key in SIZE_KEYS for key in keys):
+            keys = list(self._root_stab())
+        given = {key: keys[place + 1] for place, key in enumerate(keys[:-1]) if key in SIZE_KEYS}
         try:
             overhead = int(qdisc_syntax.integer(given.get("overhead", "0")))
             mpu = int(qdisc_syntax.size(given.get("mpu", "0")))
@@ -135,6 +141,10 @@ class Walk:
             self.setup.misunderstand(qdisc.line, " ".join(keys), f"an overhead of {overhead} B")
             return Framing("none", header), False
         return Framing(cells, header + overhead, max(0, min(mpu, 2000))), True
+
+    def _root_stab(self) -> tuple[str, ...]:
+        """The size table of the root, by which what is below it counts, too."""
+        return next((one.stab for one in self.there.qdiscs if one.parent == "root"), ())
 
     def _queue_alone(self, qdisc: Qdisc) -> Stage:
         queue, typed = self.queues.read(qdisc)
