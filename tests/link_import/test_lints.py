@@ -35,6 +35,15 @@ def cake(up, down, further=""):
     )
 
 
+def policed(shaped):
+    return (
+        "tc qdisc add dev wan handle ffff: ingress\n"
+        "tc filter add dev wan parent ffff: matchall action police rate 20mbit burst 40k mpu 64 conform-exceed drop/pipe "
+        "action mirred egress redirect dev ifb0\n"
+        f"tc qdisc add dev ifb0 root cake bandwidth {shaped} overhead 0\n"
+    )
+
+
 def sqm(**options):
     given = {
         "enabled": "1",
@@ -139,10 +148,11 @@ ROWS = [
     ("drops", shown(10), shown(0), "10 packets, 10 % of those"),
     (
         "policer-burst",
-        "tc qdisc add dev eth0 ingress\ntc filter add dev eth0 ingress matchall police rate 9mbit burst 1499 drop",
-        "tc qdisc add dev eth0 ingress\ntc filter add dev eth0 ingress matchall police rate 9mbit burst 1500 drop",
+        "tc qdisc add dev eth0 ingress\ntc filter add dev eth0 ingress matchall action police rate 9mbit burst 1499 drop",
+        "tc qdisc add dev eth0 ingress\ntc filter add dev eth0 ingress matchall action police rate 9mbit burst 1500 drop",
         "full packets are dropped",
     ),
+    ("shaper-above-policer", policed("21mbit"), policed("20mbit"), "above the policer's 20 Mb/s"),
 ]
 
 
@@ -178,3 +188,11 @@ def test_shown_burst_is_rounded_by_the_kernel_and_no_lint(tmp_path):
 def test_every_lint_has_a_text_and_a_row():
     assert set(texts()) == set(CHECKS) | set(READER_LINTS) == {row[0] for row in ROWS}
     assert all(len(text) > 30 for text in texts().values())
+
+
+def test_matchall_without_action_is_no_policer_that_tc_takes(tmp_path):
+    (tmp_path / "setup").write_text(
+        "tc qdisc add dev eth0 ingress\ntc filter add dev eth0 ingress matchall police rate 9mbit burst 9kb drop\n"
+    )
+    (line,) = import_link(tmp_path / "setup").document["not_understood"]
+    assert "action police" in str(line)

@@ -199,6 +199,21 @@ def _policer_burst(place: Place, _setup: PathSetup, _rates: LineRates) -> Iterat
             yield f"the policer's burst of {stage.policer.burst} B is below a full packet ({packet} B): full packets are dropped"
 
 
+def _shaper_above_policer(place: Place, _setup: PathSetup, _rates: LineRates) -> Iterator[str]:
+    """A policer drops what a faster shaper lets pass: no queue forms, packets are lost."""
+    _, stage, stages = place
+    rate = stage.bps
+    if stage.bucket is None or rate is None:
+        return
+    policers = [one.policer for one in stages if one.policer is not None]
+    slower = min(policers, key=lambda policer: policer.rate, default=None)
+    if slower is not None and slower.rate < rate:
+        yield (
+            f"{stage.kind} has {show_rate(rate)}, above the policer's {show_rate(slower.rate)}: it drops what its "
+            "bucket does not hold, and no queue forms"
+        )
+
+
 def _cake_ack_filter(place: Place, setup: PathSetup, _rates: LineRates) -> Iterator[str]:
     """The ACKs of a download at the full rate, one for two segments, beside the uplink's rate."""
     side, stage, _ = place
@@ -237,6 +252,7 @@ CHECKS: Mapping[str, Check] = {
     "fq-codel-limit": _fq_codel_limit,
     "tbf-burst": _tbf_burst,
     "policer-burst": _policer_burst,
+    "shaper-above-policer": _shaper_above_policer,
     "cake-ack-filter": _cake_ack_filter,
     "cake-nat": _cake_nat,
 }

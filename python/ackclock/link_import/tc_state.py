@@ -322,6 +322,7 @@ def _filter(state: TcState, command: Command, verb: str, words: list[str], setup
     parent = place.get("parent", "root")
     police: list[str] = []
     matches: list[str] = []
+    is_action = False
     while rest:
         word = rest.pop(0)
         if word in ("ingress", "egress") and not matches:
@@ -338,9 +339,12 @@ def _filter(state: TcState, command: Command, verb: str, words: list[str], setup
         elif word in ("flowid", "classid") and rest:
             flowid = full_handle(rest.pop(0))
         elif word == "police":
+            if matches[:1] in (["matchall"], ["flower"]) and not is_action:
+                why = f"`{matches[0]}` takes a policer as `action police`"
+                setup.misunderstand(command.line, "police", why)
             police, rest = _police_words(rest)
         elif word == "action":
-            continue
+            is_action = True
         elif word == "mirred":
             action, rest = rest[:4], rest[4:]
             if action[1:2] == ["redirect"] and action[2:3] == ["dev"] and action[3:]:
@@ -366,6 +370,7 @@ POLICE_WORDS = (
     "peakrate",
     "avrate",
     "overhead",
+    "mpu",
     "linklayer",
     "conform-exceed",
     "pkts_rate",
