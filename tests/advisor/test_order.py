@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ackclock as library
-from ackclock.advice.tables import lines
+from ackclock.advice.tables import gain_range, gain_text, lines
 from ackclock.advisor.action import WHO, Action
 from ackclock.advisor.actions import candidates, needs_bottleneck
 from ackclock.advisor.causes import REMOVERS, Cause, causes_of, removed_share
@@ -255,3 +255,44 @@ def test_no_burst_is_tried_when_it_is_large_enough_or_another_hop_is_slower() ->
         labels = [action.label for action in candidates(situation_of([what]), WHO)]
         assert not any("at the policer" in label for label in labels)
     assert not any("at the sender" in label for label in labels)
+
+
+HOLE = {"ip": "1400 B", "icmp": False}
+
+
+def with_mtu(mtu: dict[str, Any]) -> dict[str, Any]:
+    hop = {"name": "access", "rate": "20 Mb/s", "delay": "12 ms", "queue": {"bytes": "100 kB"}, "mtu": mtu}
+    return {**POLICED, "duration": "10 s", "hop": [hop]}
+
+
+def test_shorter_segments_are_tried_where_long_packets_vanish() -> None:
+    situation = situation_of([with_mtu(HOLE)])
+    labels = {action.label: action for action in candidates(situation, WHO)}
+    probing = labels["a sender that searches the path MTU"]
+    assert [(one.path, one.to) for one in probing.changes] == [("tcp.mtu_probing", "black-hole")]
+    assert [step.command.text() for step in probing.steps] == ["sysctl -w net.ipv4.tcp_mtu_probing=1"]
+    clamped = labels["MSS clamped to the MTU at access down"]
+    reported = labels["reports of packets that are too long at access down"]
+
+    def goodput(action: Action | None) -> float:
+        runs = Runs(situation, None, 1, None)
+        runs.run("baseline", [Entry("one", situation.scenario([action] if action else []))], [1])
+        return sum(flow["goodput_bps"] for one in runs.summaries for flow in one["flows"] if flow["flow"] == "d")
+
+    assert goodput(None) < 1e5
+    assert min(map(goodput, (probing, clamped, reported))) > 1e7
+
+
+@pytest.mark.parametrize("mtu", [{"ip": "1400 B"}, {**HOLE, "clamp_mss": True}])
+def test_no_other_mtu_is_tried_where_senders_learn_it(mtu: dict[str, Any]) -> None:
+    labels = [action.label for action in candidates(situation_of([with_mtu(mtu)]), WHO)]
+    assert not any("clamped" in label or "reports" in label for label in labels)
+
+
+def test_gain_from_nothing_is_no_percentage() -> None:
+    assert gain_range(0.5, 2.0) == "-50 % .. +100 %"
+    assert (gain_text(3e6), gain_range(2.0, 3e6), gain_range(2e6, 3e6)) == (
+        "> 1000 x",
+        "+100 % .. > 1000 x",
+        "> 1000 x",
+    )

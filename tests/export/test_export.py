@@ -63,7 +63,9 @@ def test_packaged_links_are_exported_with_lost_properties(link, to):
 def test_tc_export_of_a_plain_line_is_complete(line):
     script, missing = tc(line())
     assert missing == ()
-    assert 'add dev "$DOWN" root handle 1: stab overhead -14 linklayer ethernet netem limit 1000000 delay 20ms\n' in script
+    assert (
+        'add dev "$DOWN" root handle 1: stab overhead -14 linklayer ethernet netem limit 1000000 delay 20ms\n' in script
+    )
     assert "tbf rate 10000000bit burst 1514" in script
     assert 'add dev "$UP" parent 2:1 handle 3: pfifo limit 30\n' in script
 

@@ -20,21 +20,25 @@ AS_IT_IS = "as it is"
 """The label of the situation without a change."""
 LOAD_TEXTS = {"down": "download alone", "up": "upload alone", "both": "both at once"}
 """The loads of a link in a table."""
+FROM_NOTHING = 1000
+"""A ratio above it has no meaning but that there was next to nothing before."""
 MAX_ROWS = 8
 """Rows of what gains nothing on the terminal; the JSON document and the report have all."""
 
 
 def gain_text(value: float | None) -> str:
-    """A ratio of scores as a gain: "+12 %"."""
+    """A ratio of scores as a gain: "+12 %"; from next to nothing, "> 1000 x"."""
     if value is None:
         return "-"
+    if value > FROM_NOTHING:
+        return f"> {FROM_NOTHING} x"
     percent = 100.0 * (value - 1.0)
     return f"{percent:+.0f} %" if abs(percent) >= 99.5 else f"{percent:+.3g} %"
 
 
-def gain_range(lo: float, hi: float) -> str:
+def gain_range(lo: float | None, hi: float | None) -> str:
     """An interval of a ratio of scores as one of a gain."""
-    return f"{gain_text(lo)} .. {gain_text(hi)}"
+    return gain_text(lo) if lo is not None and lo > FROM_NOTHING else f"{gain_text(lo)} .. {gain_text(hi)}"
 
 
 def verdict(document: UnjudgedAdvice) -> str:
@@ -51,7 +55,7 @@ def verdict(document: UnjudgedAdvice) -> str:
     who = joined(first["who"].split(","))
     text = f"Change ({who}): {first['label']}: {effects}."
     if one := first["gain"].get("one_run"):
-        text += f" The score of one run changes by {gain_text(one['lo'])} to {gain_text(one['hi'])}."
+        text += f" The score of one run changes by {gain_range(one['lo'], one['hi']).replace(' .. ', ' to ')}."
     return text
 
 
@@ -95,7 +99,7 @@ def _without_advice(document: UnjudgedAdvice) -> str:
         text, more = f"Leave it as it is: none of the {len(rest)} changes tried gains 3 % beyond chance{but}.", ""
     if tried:
         best = unsupported or tried[0]
-        interval = f"{gain_text(best['lo'])} .. {gain_text(best['hi'])}"
+        interval = gain_range(best["lo"], best["hi"])
         text += f" The best of them, {best['label']}: {gain_text(best['gain'])} ({interval}), {best['why']}."
     return text + more
 
@@ -121,7 +125,7 @@ def tables(document: Advice) -> list[Table]:
                 f"{row['rank']}{tie}",
                 row["who"].replace(",", ", "),
                 gain_text(gain["ratio"]),
-                f"{gain_text(gain['lo'])} .. {gain_text(gain['hi'])}",
+                gain_range(gain["lo"], gain["hi"]),
                 rate(changes["goodput_bps"]["advised"]),
                 milliseconds(_sparse(changes)["advised"]),
                 row["label"],
@@ -308,7 +312,7 @@ def _advised(document: Advice) -> PageTable:
     rows = []
     for row in document["advice"]:
         gain, changes = row["gain"], row["effect"]
-        interval = f"{gain_text(gain['lo'])} .. {gain_text(gain['hi'])}"
+        interval = gain_range(gain["lo"], gain["hi"])
         goodput, sparse = changes["goodput_bps"], _sparse(changes)
         rows.append(
             [

@@ -75,7 +75,7 @@ DROP_IN = "its interface is the bottleneck: a queue in front of a slower device 
 
 def candidates(situation: Situation, may: Sequence[str]) -> list[Action]:
     """All actions of those who may act that change something, in a fixed order."""
-    makers = (host_actions, _queues, _ack_queues, _shaper, _policer_bursts, _sender_shaper, _medium, _proxy)
+    makers = (host_actions, _queues, _ack_queues, _shaper, _policer_bursts, _sender_shaper, _mtu, _medium, _proxy)
     found = (action for maker in makers for action in maker(situation))
     return [action for action in found if set(action.who) <= set(may) and action.changes]
 
@@ -238,6 +238,25 @@ def _sender_shaper(of: Situation) -> Iterator[Action]:
             ("DEV is the sender's interface", UNCLASSED, "all that it sends passes the policer"),
             ("" if direction == "down" else of.hops[-1].name, added),
         )
+
+
+def _mtu(of: Situation) -> Iterator[Action]:
+    """Where a hop drops longer packets of the data without a word: reports of its router, and SYNs
+    that ask for shorter segments (RFC 2923, section 2.1; RFC 4459, section 3.2).
+    """
+    for hop, direction, side in of.sides():
+        if direction != of.direction or not side.mtu or side.mtu.icmp or side.mtu.clamp_mss:
+            continue
+        who = _owner(of, hop, direction)
+        for key, words in (("clamp_mss", "MSS clamped to the MTU"), ("icmp", "reports of packets that are too long")):
+            path = f"hop.{hop.name}.mtu.{direction}.{key}"
+            step = Step(who, LinkKey(path, "true"), (LinkKey(path, "false"),))
+            yield Action(
+                f"mtu {hop.name} {direction}",
+                f"{words} at {hop.name} {direction}",
+                (Change(path, False, True),),
+                (step,),
+            )
 
 
 def _lowest_bps(of: Situation, direction: str) -> float | None:

@@ -96,6 +96,7 @@ def host_actions(of: Situation) -> Iterator[Action]:
     yield from _variants(sender)
     yield from _HostBuffers(of, sender, receiver).actions()
     yield from _others(sender, receiver)
+    yield from _mtu_probing(of, sender)
 
 
 def unsettable(of: Situation, may: Sequence[str]) -> list[str]:
@@ -271,6 +272,15 @@ class _HostBuffers:
 def size_of(buffer: str) -> int | None:
     """The size of a buffer in bytes; None where the host tunes it."""
     return None if buffer == "auto" or buffer.startswith(UP_TO) else size_bytes(buffer)
+
+
+def _mtu_probing(of: Situation, sender: _Host) -> Iterator[Action]:
+    """A search for the path MTU where a hop drops longer packets and does not say so."""
+    silent = any(side.mtu and not side.mtu.icmp for _, _, side in of.sides())
+    off = sender.tcp.keys.get("mtu_probing", "off") == "off"
+    if silent and off and (setting := sender.system.mtu_probing()):
+        change = Change(f"{sender.prefix}mtu_probing", "off", "black-hole")
+        yield _action("MTU probing", "a sender that searches the path MTU", [change], setting)
 
 
 def _others(sender: _Host, receiver: _Host) -> Iterator[Action]:

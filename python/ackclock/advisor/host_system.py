@@ -112,6 +112,10 @@ class HostSystem:
         """The sender's initial window."""
         return None
 
+    def mtu_probing(self) -> Setting | None:
+        """A sender that finds the path MTU by itself when long segments vanish (RFC 4821)."""
+        return None
+
     def undelayed_acks(self) -> Setting | None:
         """An ACK for each segment by the receiver."""
         return None
@@ -167,6 +171,7 @@ SINCE: Mapping[str, tuple[int, ...]] = {
 }
 """The first Linux with a congestion control that can be chosen. The cubic of 2.6 is another."""
 QUICKACK = (3, 11)  # ip-route(8)
+MTU_PROBING = (2, 6, 17)  # tcp_mtu_probing (ip-sysctl.rst)
 FQ = (3, 12)  # the first with sch_fq
 ECN_ON_REQUEST = (2, 6, 31)  # since then a server uses ECN if asked: tcp_ecn 2 (ip-sysctl.rst)
 
@@ -216,6 +221,11 @@ class LinuxSystem(HostSystem):
     def initial_window(self, segments: int) -> Setting | None:
         step = Step("sender", RouteMetric("initcwnd", segments), (RestoreRoute(),))
         return Setting((step,), ("one default route",))
+
+    def mtu_probing(self) -> Setting | None:
+        if self.kernel < MTU_PROBING:
+            return None
+        return self._sysctl("sender", "net.ipv4.tcp_mtu_probing", "1")
 
     def undelayed_acks(self) -> Setting | None:
         if self.kernel < QUICKACK:

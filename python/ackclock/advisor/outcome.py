@@ -291,7 +291,8 @@ def beside_costs(beside: Beside) -> tuple[list[Cost], list[Benefit]]:
         own, own_base = (side.mean for side in figures["own_bps"])
         other, other_base = (side.mean for side in figures["other_bps"])
         equal = EQUAL_SHARE * (own_base + other_base) / 2.0
-        if min(own, other) >= equal and min(own_base, other_base) <= (1.0 - WORSE_SHARE) * equal:
+        is_shared = min(own, other) >= max(equal, WORSE_SHARE * (own + other) / 2.0)
+        if is_shared and min(own_base, other_base) <= (1.0 - WORSE_SHARE) * equal:
             benefits.append(
                 {
                     "metric": "own_bps" if own > own_base else "other_bps",
