@@ -20,6 +20,7 @@ from ackclock.errors import InputError
 from ackclock.export import export_link
 from ackclock.input.link import packaged_links
 from ackclock.input.link.hop import READ_HOP
+from studies.virtual_kernel import build, uml
 from tests.support.namespaces import namespaces
 
 LINE = """title = "a line"
@@ -359,6 +360,32 @@ def test_kernel_counts_the_bytes_of_a_packet_by_the_exported_stab(line, framing,
         for found, size in zip(counted, sizes, strict=True)
     ]
     assert all(0 <= bytes_ < grain for bytes_ in more), more
+
+
+@pytest.mark.realtime
+@pytest.mark.slow
+@pytest.mark.parametrize(("framing", "bytes_"), [('"pppoe-ptm"', 1030), ('"ethernet"', 1040), ('"pppoe-vcmux"', 1166)])
+def test_user_mode_linux_takes_the_exported_script_and_counts_the_bytes_on_the_line(line, framing, bytes_):
+    """Debian's kernel has netem, and takes a size table at the root only (10 packets of 1000 B).
+
+    A table with a minimum has steps of 4 B.
+    """
+    device = "ip link add {0} type dummy; ip link set {0} up\n"
+    send = "s.sendto(bytes(972), ('192.0.2.2', 9))"
+    script = (
+        f"{device.format('d0')}{device.format('u0')}export DOWN=d0 UP=u0\ncat > /tmp/tc.sh <<'END'\n"
+        f"{tc(line(f'framing = {framing}'))[0]}END\nsh /tmp/tc.sh || exit 1\n"
+        "ip addr add 192.0.2.1/24 dev d0; ip neigh add 192.0.2.2 lladdr 02:00:00:00:00:01 dev d0\n"
+        f'{sys.executable} -c "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nfor _ in range(10): {send}"\n'
+        "sleep 1; tc -s qdisc show dev d0\n"
+    )
+    try:
+        done = uml.run(script)
+    except build.Unavailable as error:
+        pytest.skip(str(error))
+    assert done.status == 0, done.output
+    tbf = done.output[done.output.index("qdisc tbf") :]
+    assert f"Sent {10 * bytes_} bytes 10 pkt" in tbf, tbf
 
 
 def test_export_of_an_mtu_and_a_tunnel_names_how_to_set_them(line):
