@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -121,6 +121,10 @@ analyze-accuracy: build ## the analyzer's causes, losses, buffers and verdicts a
 host-accuracy: build ## the analyzer beside the kernel's counters, on 12 new captures of this machine with offloads on and on the shared ones: four minutes
 	$(BIN)/python -m studies.analyzer.host_captures runs/host-captures
 	$(BIN)/python -m studies.analyzer.host_accuracy runs/host-captures $(addprefix $(ACKCLOCK_ORACLES)/,$(if $(ACKCLOCK_ORACLES),captures-host captures))
+
+# In parts: make host-findings KEPT=runs/host-findings.jsonl MINUTES=20. Another draw: SEED=2
+host-findings: build ## each finding of `analyze` where it is true and in the nearest case where it is not, by the kernel's sockets and simulated, into docs/evidence/host-findings.md: 45 minutes
+	$(BIN)/python -m studies.findings.page $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/host-findings.md
 
 bench-live: build ## what is older than the emulator of its accuracy, bounds and speed, into docs/evidence/emulator-measured.md: 15 minutes
 	$(CARGO) build --quiet --release --workspace --bin ackclock-traffic

@@ -39,6 +39,7 @@ SCRATCH = "/run"
 UNANSWERED = "10.9.3.1"
 """An address behind the path at which packets vanish without an answer."""
 HOSTS = ("client", "server")
+OFFLOADS = ("gso", "tso", "gro")
 _GATEWAYS = {"client": "10.9.1.1", "server": "10.9.2.1"}
 _READY_S = 20.0
 _PR_SET_PDEATHSIG = 1
@@ -87,7 +88,8 @@ class PathConfig:
     `link`: keys of a hop of the emulator's link file, or None for a veth pair; `down`, `up`: token
     buckets towards the client and the server; `whole_segments`: the bucket drops super-segments as
     the host sent them, before they are segmented (only without a link); `sysctls`: of both hosts;
-    `mtu`: up to 9000 without a link, 1500 with one; `seed`: of the link's random numbers.
+    `mtu`: up to 9000 without a link, 1500 with one; `seed`: of the link's random numbers;
+    `offloads`: GSO, TSO and GRO of the hosts.
     """
 
     link: Mapping[str, Any] | None = None
@@ -98,6 +100,7 @@ class PathConfig:
     sysctls: Mapping[str, str] = field(default_factory=dict)
     mtu: int = 1500
     seed: int = 1
+    offloads: bool = True
 
 
 def enter_user_namespace(argv: Sequence[str]) -> int | None:
@@ -189,9 +192,15 @@ class Testbed:
         self._processes.append(process)
         return process
 
-    def start_tcpdump(self, host: str, path: Path, snap_bytes: int) -> subprocess.Popen[Any]:
-        """Capture a host's TCP packets into `path`. Returns when the capture has begun."""
-        command = ["tcpdump", "-i", "eth0", "-n", "-s", str(snap_bytes), "-B", "16384", "-w", str(path), "tcp"]
+    def edge(self, host: str) -> str:
+        """The namespace of a host's edge."""
+        return self._edges[host]
+
+    def start_tcpdump(self, host: str, path: Path, snap_bytes: int, expression: str = "tcp") -> subprocess.Popen[Any]:
+        """Capture a host's packets of `expression` into `path`. Returns when the capture has
+        begun.
+        """
+        command = ["tcpdump", "-i", "eth0", "-n", "-s", str(snap_bytes), "-B", "16384", "-w", str(path), expression]
         dump = self.start(host, command, subprocess.PIPE)
         assert dump.stdout is not None
         line = dump.stdout.readline()
@@ -301,7 +310,8 @@ class Testbed:
         _run(*f"ip -n {edge} -6 route add {v6}/128 dev host".split())
         # veth passes packets to GRO only if its peer has no TSO.
         self.output(edge, "ethtool", "-K", "host", "tso", "off")
-        self.output(host, "ethtool", "-K", "eth0", "gro", "on")
+        state = "on" if self._path.offloads else "off"
+        self.output(host, "ethtool", "-K", "eth0", *(word for name in OFFLOADS for word in (name, state)))
 
     def _set_buckets(self) -> None:
         for name, (namespace, interface) in self._bucket_interfaces().items():

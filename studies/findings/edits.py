@@ -1,0 +1,150 @@
+"""What is done to captures of the kernel where no program does it here: a clock that steps, records
+that are missing, both interfaces of an address translator, a SYN without its window scale.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from studies.analyzer.perturbations import PCAP_HEADER, SWAP_NS, SWAPPED_SHARE
+
+_RECORD = struct.Struct("<IIII")
+_ETHERNET, _IP = 14, 20
+_SYN, _SYN_ACK = 0x02, 0x12
+_WINDOW_SCALE, _NO_OPERATION = 3, 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record of a pcap with microseconds: its time, the packet's length, the captured bytes."""
+
+    at_us: int
+    length: int
+    data: bytes
+
+    @property
+    def flags(self) -> int:
+        return self.data[_ETHERNET + _IP + 13]
+
+    @property
+    def source(self) -> bytes:
+        return self.data[_ETHERNET + 12 : _ETHERNET + 16]
+
+
+Edit = Callable[[Sequence[Record], random.Random], Sequence[Record]]
+
+
+def apply(name: str, captures: Mapping[str, Path], seed: int) -> None:
+    """Edit captures, by the end at which each was made, in place."""
+    for end, path in captures.items():
+        if end not in ENDS.get(name, (end,)):
+            continue
+        raw = path.read_bytes()
+        records = EDITS[name](_read(raw), random.Random(seed))
+        path.write_bytes(raw[:PCAP_HEADER] + b"".join(map(_written, records)))
+
+
+def _read(raw: bytes) -> list[Record]:
+    at, records = PCAP_HEADER, []
+    while at < len(raw):
+        seconds, microseconds, captured, length = _RECORD.unpack_from(raw, at)
+        at += _RECORD.size + captured
+        records.append(Record(seconds * 1_000_000 + microseconds, length, raw[at - captured : at]))
+    return records
+
+
+def _written(record: Record) -> bytes:
+    seconds, microseconds = divmod(record.at_us, 1_000_000)
+    return _RECORD.pack(seconds, microseconds, len(record.data), record.length) + record.data
+
+
+def _clock_steps(records: Sequence[Record], draw: random.Random) -> Sequence[Record]:
+    """Each 50 records or so the clock is set back by 5 to 200 ms, and later forward again."""
+    behind, out = 0, []
+    for record in records:
+        if draw.random() < 0.02:
+            behind = 0 if behind else draw.randrange(5_000, 200_000)
+        out.append(replace(record, at_us=record.at_us - behind))
+    return out
+
+
+def _swapped(records: Sequence[Record], draw: random.Random) -> Sequence[Record]:
+    """Neighbours of opposite directions within 10 us change places; times stay in order."""
+    out, at = list(records), 0
+    while at + 1 < len(out):
+        one, other = out[at], out[at + 1]
+        near = 1000 * (other.at_us - one.at_us) <= SWAP_NS and one.source != other.source
+        if near and draw.random() < 5 * SWAPPED_SHARE:
+            out[at], out[at + 1] = replace(other, at_us=one.at_us), replace(one, at_us=other.at_us)
+            at += 1
+        at += 1
+    return out
+
+
+def _missing_records(records: Sequence[Record], draw: random.Random) -> Sequence[Record]:
+    return [record for record in records if record.flags & _SYN or draw.random() >= 0.02]
+
+
+def _synack_first(records: Sequence[Record], _: random.Random) -> Sequence[Record]:
+    """The first SYN and its SYN-ACK change places and times: the SYN-ACK 260 us earlier."""
+    syn = next(number for number, record in enumerate(records) if record.flags == _SYN)
+    answer = next(number for number, record in enumerate(records) if record.flags & 0x3F == _SYN_ACK)
+    out = list(records)
+    at = out[syn].at_us
+    out[syn], out[answer] = replace(out[answer], at_us=at), replace(out[syn], at_us=at + 260)
+    return sorted(out, key=lambda record: record.at_us)
+
+
+def _translated(records: Sequence[Record], draw: random.Random) -> Sequence[Record]:
+    """Each packet twice: as it enters a translator, and 30 to 90 us later as it leaves it, with
+    another address and port of the client, and a TTL of one less."""
+    client = records[0].source
+    port = records[0].data[_ETHERNET + _IP : _ETHERNET + _IP + 2]
+    shift = draw.randrange(1, 20_000)
+    out = list(records)
+    for record in records:
+        data = bytearray(record.data)
+        at = 0 if record.source == client else 4
+        data[_ETHERNET + 12 + at : _ETHERNET + 16 + at] = bytes((203, 0, 113, 7))
+        ports = _ETHERNET + _IP + at // 2
+        (old,) = struct.unpack_from("!H", data, ports)
+        base = struct.unpack("!H", port)[0]
+        if old >= 1024 or old == base:
+            struct.pack_into("!H", data, ports, 1024 + (old + shift) % 64_000)
+        data[_ETHERNET + 8] -= 1
+        out.append(replace(record, at_us=record.at_us + draw.randrange(30, 90), data=bytes(data)))
+    return sorted(out, key=lambda record: record.at_us)
+
+
+def _scale_stripped(records: Sequence[Record], _: random.Random) -> Sequence[Record]:
+    """The window scale of each SYN becomes padding, as a firewall does it."""
+    return [_without_scale(record) if record.flags & _SYN else record for record in records]
+
+
+def _without_scale(record: Record) -> Record:
+    data, at = bytearray(record.data), _ETHERNET + _IP + 20
+    end = _ETHERNET + _IP + 4 * (data[_ETHERNET + _IP + 12] >> 4)
+    while at < end and data[at]:
+        if data[at] == _NO_OPERATION:
+            at += 1
+            continue
+        if data[at] == _WINDOW_SCALE:
+            data[at : at + 3] = bytes([_NO_OPERATION] * 3)
+        at += data[at + 1] if data[at] != _NO_OPERATION else 3
+    return replace(record, data=bytes(data))
+
+
+EDITS: Mapping[str, Edit] = {
+    "clock_steps": _clock_steps,
+    "swapped": _swapped,
+    "missing_records": _missing_records,
+    "synack_first": _synack_first,
+    "translated": _translated,
+    "scale_stripped": _scale_stripped,
+}
+ENDS: Mapping[str, tuple[str, ...]] = {"scale_stripped": ("server",)}
+"""The ends whose captures an edit changes; all of the others."""

@@ -1,0 +1,140 @@
+"""Runs a situation with the kernel's sockets in namespaces, and what `analyze` finds in its
+captures.
+
+Only the flows of the situation count where it is true; where it is not, and for the download
+beside, no flow may have the finding.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from ackclock import analyze
+from ackclock.documents.engine import FlowReport
+from studies.analyzer.host_namespaces import SCRATCH, SERVER, Testbed, end_tcpdump
+from studies.findings import edits
+from studies.findings.situations import BESIDE, EDGE, Conditions, Scene, Situation
+
+_PROGRAMS = Path(__file__).with_name("programs.py")
+_SETTLE_S = 1.1
+"""tcpdump reads a block of the kernel after a second at the latest."""
+_LISTENING_S = 0.4
+_BESIDE_BYTES = 250_000
+ACCOUNTED: tuple[Literal["receive_window", "send_buffer"], ...] = ("receive_window", "send_buffer")
+"""Limits that the kernel has an account of, too (tcpi_rwnd_limited, tcpi_sndbuf_limited)."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Findings: of the situation's flows and of the capture; of the download beside."""
+
+    own: frozenset[str]
+    beside: frozenset[str]
+
+
+def observe(situation: Situation, conditions: Conditions) -> Found:
+    """Run a situation once, and analyze its captures. Inside `enter_user_namespace`."""
+    scene = situation.make(conditions)
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch:
+        captures = _captures(scene, conditions, Path(scratch))
+        if scene.edit:
+            edits.apply(scene.edit, captures, conditions.seed)
+        return _found([captures[end] for end in scene.ends])
+
+
+@dataclass(frozen=True)
+class Account:
+    """Shares of a flow's time in which a limit held: by the kernel's own account, and by
+    `analyze`."""
+
+    kernel: dict[str, float]
+    analyzer: dict[str, float]
+
+
+def account(situation: Situation, conditions: Conditions) -> Account:
+    """Run a download of a situation once, with the kernel's account of it. Inside
+    `enter_user_namespace`.
+    """
+    scene = situation.make(conditions)
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch:
+        file = Path(scratch) / "account.json"
+        (download,) = scene.server
+        captures = _captures(replace(scene, server=[{**download, "account": str(file)}]), conditions, Path(scratch))
+        figures = json.loads(file.read_text("utf-8"))
+        flow = next(one for one in analyze(captures["server"]).document["flows"] if not _is_beside(one))
+    elapsed = figures.pop("elapsed_s")
+    limited = flow["b2a"]["limited"]
+    assert limited is not None
+    kernel = {name.removesuffix("_s"): seconds / elapsed for name, seconds in figures.items()}
+    return Account(kernel, {name: limited[name] for name in ACCOUNTED})
+
+
+def _captures(scene: Scene, conditions: Conditions, scratch: Path) -> dict[str, Path]:
+    server, client = list(scene.server), list(scene.client)
+    if conditions.beside:
+        server.append({"kind": "download", "port": BESIDE, "size": _BESIDE_BYTES})
+        client.append({"kind": "read", "port": BESIDE, "start_s": 0.1})
+    paths = {host: scratch / f"{host}.pcap" for host in scene.ends}
+    with Testbed(scene.path, scratch) as testbed:
+        for namespace, command in scene.before:
+            _execute(testbed, namespace, command)
+        dumps = [
+            testbed.start_tcpdump(host, path, conditions.snap_bytes, scene.expression) for host, path in paths.items()
+        ]
+        testbed.start("server", _program("server", SERVER[0], server))
+        if scene.injector is not None:
+            # `host` is the interface of the edge to the client.
+            testbed.start(testbed.edge("client"), _program("server", "host", [scene.injector]))
+        time.sleep(_LISTENING_S)
+        over = threading.Event()
+        actions = threading.Thread(target=_act, args=(testbed, scene, over), daemon=True)
+        actions.start()
+        running = testbed.start("client", _program("client", scene.address, client))
+        with suppress(subprocess.TimeoutExpired):
+            running.wait(scene.at_most_s)
+        time.sleep(_SETTLE_S)
+        over.set()
+        actions.join()
+        for dump in dumps:
+            end_tcpdump(dump)
+    return paths
+
+
+def _program(role: str, address: str, parts: list[dict[str, object]]) -> list[str]:
+    return [sys.executable, str(_PROGRAMS), role, address, json.dumps(parts)]
+
+
+def _act(testbed: Testbed, scene: Scene, over: threading.Event) -> None:
+    began = time.monotonic()
+    for after_s, namespace, command in scene.actions:
+        if over.wait(max(0.0, began + after_s - time.monotonic())):
+            return
+        _execute(testbed, namespace, command)
+
+
+def _execute(testbed: Testbed, namespace: str, command: str) -> None:
+    testbed.output(testbed.edge("client") if namespace == EDGE else namespace, *command.split())
+
+
+def _found(captures: list[Path]) -> Found:
+    document = analyze(*captures).document
+    own: set[str] = set()
+    beside: set[str] = set()
+    for flow in document["flows"]:
+        codes = {finding["finding"] for finding in flow["diagnosis"]}
+        (beside if _is_beside(flow) else own).update(codes)
+    whole = {finding["finding"] for finding in document["summary"]["findings"]}
+    return Found(frozenset(own | (whole - beside)), frozenset(beside))
+
+
+def _is_beside(flow: FlowReport) -> bool:
+    return any(end.endswith(f":{BESIDE}") for end in (flow["client"], flow["server"]))

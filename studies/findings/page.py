@@ -1,0 +1,256 @@
+"""How often each finding of `analyze` is right: shown where it is true, silent in the nearest case.
+
+`python -m studies.findings.page [FILE] [--kept FILE] [--minutes N] [--only FINDING] [--side SIDE]`
+
+By the kernel's sockets in namespaces (`situations.py`) each finding is true ten times and false ten
+times, half of them over drawn paths with other offloads, snapshot lengths and a download beside;
+by simulated captures (`simulated_side.py`) thirty times each. `make host-findings` writes the page.
+Outcomes are kept: a later call continues.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from studies.analyzer.host_namespaces import enter_user_namespace
+from studies.findings import kernel_side, simulated_side, situations
+from studies.outcome_files import begun_within, keep, kept, page_parser, write_page
+
+Side = Literal["kernel", "simulated", "account"]
+SIDES: tuple[Side, ...] = ("kernel", "simulated", "account")
+"""`account`: the shares of limits beside the kernel's own."""
+COUNT: Mapping[Side, int] = {"kernel": 10, "simulated": 30, "account": 4}
+TARGET = 0.95
+ACCOUNTED = ("send_buffer", "receive_window", "loss_radio", "loss_congestion", "policer")
+"""Findings whose first true situation, a download, is compared with the kernel's account."""
+TOLERANCE = 0.1
+"""Of a share of the time."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """The run of this number of a situation of a finding."""
+
+    side: Side
+    finding: str
+    holds: bool
+    number: int
+    seed: int
+
+    @property
+    def title(self) -> str:
+        both = TITLES[self.side][self.finding]
+        titles = both[0 if self.holds else 1]
+        # Both kinds of conditions for each situation.
+        return titles[(self.number // 2 if self.side == "kernel" else self.number) % len(titles)]
+
+    def observe(self) -> dict[str, Any]:
+        """Run it. Return its outcome."""
+        at = 0 if self.holds else 1
+        if self.side == "account":
+            situation = situations.SITUATIONS[self.finding][0][0]
+            shares = kernel_side.account(
+                situation, situations.drawn_conditions(self.finding, True, self.number, self.seed)
+            )
+            return {**asdict(self), "title": situation.title, **asdict(shares)}
+        if self.side == "simulated":
+            (simulated,) = (s for s in simulated_side.SITUATIONS[self.finding][at] if s.title == self.title)
+            seed = f"{self.seed} {self.finding} {self.holds} {self.number}"
+            own, beside = simulated_side.observe(simulated, seed), frozenset[str]()
+        else:
+            (situation,) = (s for s in situations.SITUATIONS[self.finding][at] if s.title == self.title)
+            drawn = situations.drawn_conditions(self.finding, self.holds, self.number, self.seed)
+            found = kernel_side.observe(situation, drawn)
+            own, beside = found.own, found.beside
+        return {**asdict(self), "title": self.title, "found": sorted(own), "beside": sorted(beside)}
+
+
+TITLES: Mapping[Side, Mapping[str, tuple[list[str], list[str]]]] = {
+    "kernel": {
+        finding: ([s.title for s in true], [s.title for s in false])
+        for finding, (true, false) in situations.SITUATIONS.items()
+    },
+    "simulated": {
+        finding: ([s.title for s in true], [s.title for s in false])
+        for finding, (true, false) in simulated_side.SITUATIONS.items()
+    },
+}
+
+
+SCORED: tuple[Side, ...] = ("kernel", "simulated")
+
+
+def tasks(sides: Sequence[Side], only: Sequence[str], seed: int, count: int) -> Iterator[Task]:
+    """All runs: of each finding the true and the false ones in turn."""
+    for side in sides:
+        if side == "account":
+            yield from (Task(side, name, True, n, seed) for name in ACCOUNTED for n in range(count or COUNT[side]))
+            continue
+        for number in range(count or COUNT[side]):
+            for finding in TITLES[side]:
+                if not only or finding in only:
+                    for holds in (True, False):
+                        yield Task(side, finding, holds, number, seed)
+
+
+def _key(outcome: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(outcome[name] for name in ("side", "finding", "holds", "number", "seed"))
+
+
+@dataclass
+class Score:
+    """Of one finding on one side: right, missed, wrong and silent, and which situations failed."""
+
+    right: int = 0
+    missed: int = 0
+    wrong: int = 0
+    silent: int = 0
+
+    @property
+    def precision(self) -> float | None:
+        return self.right / (self.right + self.wrong) if self.right + self.wrong else None
+
+    @property
+    def recall(self) -> float | None:
+        return self.right / (self.right + self.missed) if self.right + self.missed else None
+
+
+def score(outcomes: Sequence[Mapping[str, Any]], side: str, finding: str) -> tuple[Score, Counter[str]]:
+    """The score, and by situation how often it failed. One of the download beside is wrong."""
+    result, failed = Score(), Counter[str]()
+    for outcome in outcomes:
+        if outcome["side"] != side or outcome["finding"] != finding:
+            continue
+        shown, beside = finding in outcome["found"], finding in outcome["beside"]
+        holds = outcome["holds"]
+        result.right += holds and shown
+        result.missed += holds and not shown
+        result.wrong += (not holds and shown) or beside
+        result.silent += not holds and not shown
+        if shown != holds or beside:
+            failed[("" if holds else "silent: ") + outcome["title"] + (" (the download beside)" if beside else "")] += 1
+    return result, failed
+
+
+def page(outcomes: Sequence[Mapping[str, Any]], seed: int) -> str:
+    """The page's text."""
+    lines = [
+        "# How often each finding is right",
+        "",
+        f"Made by `make host-findings`, seed {seed}. Each finding is looked for where it is true, and in the",
+        "nearest situations in which it is not: by the kernel's sockets in network namespaces (what is true",
+        "follows from what the programs and the path do), ten times each, half of them over a round trip of",
+        "20 ms at 20 Mb/s, half over drawn paths with offloads on or off, 96 to 65,535 captured bytes and, in",
+        "every second, a download beside; and by simulated captures, thirty times each. Precision is the share",
+        "of right ones among those that are shown; recall the share of those shown among the true.",
+        f"The target of both is {TARGET:g}.",
+        "",
+        "| finding | side | shown, true | missed | shown, not true | silent | precision | recall |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    failures: list[str] = []
+    for finding in sorted({outcome["finding"] for outcome in outcomes}):
+        for side in SCORED:
+            result, failed = score(outcomes, side, finding)
+            if not result.right + result.missed + result.wrong + result.silent:
+                continue
+            figures = (result.right, result.missed, result.wrong, result.silent)
+            lines.append(
+                f"| `{finding}` | {side} | {' | '.join(map(str, figures))} | {_share(result.precision)} | {_share(result.recall)} |"
+            )
+            failures += [f"- `{finding}`, {side}, {title}: {count}" for title, count in failed.items()]
+    lines += accounts([outcome for outcome in outcomes if outcome["side"] == "account"])
+    lines += ["", "## Where it fails", "", *(failures or ["Nowhere."]), "", "## What is run", ""]
+    for finding in sorted({*TITLES["kernel"], *TITLES["simulated"]}):
+        for side in SCORED:
+            if finding in TITLES[side]:
+                true, false = TITLES[side][finding]
+                lines.append(f"- `{finding}`, {side}. True: {'; '.join(true)}. Not: {'; '.join(false)}.")
+    return "\n".join(lines) + "\n"
+
+
+def accounts(outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The limits of downloads beside the kernel's account of them."""
+    if not outcomes:
+        return []
+    lines = [
+        "",
+        "## Limits beside the kernel's account",
+        "",
+        "The share of a download's time in which the receive window or the send buffer limited it: by the sender's",
+        "kernel (`tcpi_rwnd_limited`, `tcpi_sndbuf_limited`) and by `analyze` of its capture. **Bold**: they differ by",
+        f"more than {TOLERANCE:g}.",
+        "",
+        "| download | receive window, kernel | `analyze` | send buffer, kernel | `analyze` |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    agreeing = 0
+    for outcome in outcomes:
+        cells, agrees = [], True
+        for name in kernel_side.ACCOUNTED:
+            kernel, analyzer = outcome["kernel"][name], outcome["analyzer"][name]
+            near = abs(kernel - analyzer) <= TOLERANCE
+            agrees = agrees and near
+            cells += [f"{kernel:.2f}", f"{analyzer:.2f}" if near else f"**{analyzer:.2f}**"]
+        agreeing += agrees
+        lines.append(f"| {outcome['title']} | {' | '.join(cells)} |")
+    return [*lines, "", f"{agreeing} of {len(outcomes)} agree."]
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}" if value >= TARGET else f"**{value:.2f}**"
+
+
+def _run_part(options: argparse.Namespace) -> None:
+    """Run what is missing of a part, inside the namespace."""
+    number, parts = map(int, options.part.split("/"))
+    stored = {_key(outcome) for outcome in kept(options.kept)}
+    wanted = list(tasks(options.side or SIDES, options.only, options.seed, options.count))[number - 1 :: parts]
+    for task in begun_within(options.minutes, (task for task in wanted if _key(asdict(task)) not in stored)):
+        try:
+            keep(options.kept, task.observe())
+        except (RuntimeError, OSError) as error:
+            print(f"{task.finding}, {task.title}: not run: {error}", file=sys.stderr)
+
+
+def main() -> int:
+    """Run what is missing, in parts beside each other, and write the page."""
+    parser = page_parser("run", seed=1, count=0, minutes=45.0)
+    parser.add_argument("--only", action="append", default=[], metavar="FINDING", help="these findings alone")
+    parser.add_argument("--side", action="append", choices=SIDES, help="one side alone")
+    parser.add_argument("--parts", type=int, default=2, help="runs beside each other")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.part:
+        if (outside := enter_user_namespace(["studies.findings.page", *sys.argv[1:]])) is not None:
+            return outside
+        _run_part(options)
+        return 0
+    with tempfile.TemporaryDirectory() as scratch:
+        store = options.kept or Path(scratch) / "outcomes.jsonl"
+        command = [sys.executable, "-m", "studies.findings.page", *sys.argv[1:], "--kept", str(store.resolve())]
+        parts = [
+            subprocess.Popen([*command, "--part", f"{part}/{options.parts}"]) for part in range(1, options.parts + 1)
+        ]
+        failed = [part for part in parts if part.wait()]
+        stored = {_key(outcome): outcome for outcome in kept(store)}
+        wanted = [
+            _key(asdict(task)) for task in tasks(options.side or SIDES, options.only, options.seed, options.count)
+        ]
+        missing = [key for key in wanted if key not in stored]
+        if missing:
+            print(f"{len(missing)} of {len(wanted)} runs are left: call it again with the same --kept", file=sys.stderr)
+        write_page(options.file, page([stored[key] for key in wanted if key in stored], options.seed))
+        return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

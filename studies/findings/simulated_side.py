@@ -1,0 +1,192 @@
+"""Simulated flows in which a finding is true, and the nearest ones in which it is not, with both
+ends' captures.
+
+What is true is what the link file says. The links are drawn: rate, round trip, buffer, host and
+congestion control.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ackclock import analyze
+from studies.analyzer.captures import Case, run
+
+Keys = dict[str, Any]
+_SENDERS = ("cubic", "reno", "bbr", "westwood+")
+_SERVER, _BOTH = ("server",), ("server", "client")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A drawn link: rate (Mb/s), round trip (ms), and the sender's congestion control."""
+
+    rate_mbps: float
+    rtt_ms: float
+    variant: str
+    seed: int
+
+    @property
+    def bdp_bytes(self) -> float:
+        return self.rate_mbps * self.rtt_ms * 125
+
+    def case(self, buffer_bdp: float = 2.0, tcp: Keys | None = None, **keys: Any) -> Case:
+        """A download over the link; `keys` of the hop and of `Case`."""
+        beyond: Keys = {name: keys.pop(name) for name in ("flow", "cross", "duration", "offloads") if name in keys}
+        hop: Keys = {"name": "line", "rate": f"{self.rate_mbps} Mb/s", "delay": f"{self.rtt_ms / 2:.3f} ms"}
+        hop["queue"] = {"bytes": f"{max(9000, round(buffer_bdp * self.bdp_bytes))} B"}
+        hop |= keys
+        sender: Keys = {"host": "linux-6", "variant": self.variant}
+        sender |= tcp or {}
+        beyond.setdefault("duration", "12 s")
+        return Case(hop, sender, seed=self.seed, **beyond)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A simulated situation: what it is, the ends whose captures are analyzed, and its case."""
+
+    title: str
+    ends: tuple[str, ...]
+    make: Callable[[Link, random.Random], Case]
+
+
+def drawn_link(draw: random.Random) -> Link:
+    """2 to 100 Mb/s, round trips of 6 to 120 ms."""
+    return Link(
+        round(10 ** draw.uniform(0.3, 2.0), 2),
+        round(10 ** draw.uniform(0.8, 2.08), 1),
+        draw.choice(_SENDERS),
+        draw.randrange(1, 1 << 30),
+    )
+
+
+def _random_loss(link: Link, draw: random.Random) -> Case:
+    """Losses that are the link's alone: its queue is longer than the sender's window."""
+    return link.case(
+        30.0, {"variant": draw.choice(("cubic", "reno"))}, loss={"down": round(draw.uniform(0.006, 0.02), 4)}
+    )
+
+
+def _overflow(link: Link, draw: random.Random) -> Case:
+    return link.case(draw.uniform(0.7, 2.0), {"variant": draw.choice(("cubic", "reno"))})
+
+
+def _policer(link: Link, draw: random.Random) -> Case:
+    burst = max(12_000, round(draw.uniform(0.3, 1.5) * link.bdp_bytes))
+    policer = {"down": {"rate": f"{link.rate_mbps} Mb/s", "burst": f"{burst} B"}}
+    return link.case(
+        1.0, {"variant": draw.choice(("cubic", "reno"))}, rate="1 Gb/s", queue={"bytes": "4 MB"}, policer=policer
+    )
+
+
+def _shallow(link: Link, draw: random.Random) -> Case:
+    return link.case(draw.uniform(0.25, 0.6), {"variant": draw.choice(("cubic", "reno"))})
+
+
+def _black_hole(link: Link, draw: random.Random) -> Case:
+    return link.case(mtu={"ip": f"{draw.randrange(900, 1460)} B", "icmp": False})
+
+
+def _reported(link: Link, draw: random.Random) -> Case:
+    return link.case(mtu={"ip": f"{draw.randrange(900, 1460)} B"})
+
+
+def _window(link: Link, draw: random.Random) -> Case:
+    """A receive buffer whose window holds a quarter to half of the bandwidth-delay product."""
+    size = max(6000, round(link.bdp_bytes * draw.uniform(0.3, 0.6)))
+    return link.case(tcp={"receive_buffer": f"{size} B", "variant": "cubic"})
+
+
+def _small_send_buffer(link: Link, draw: random.Random) -> Case:
+    size = max(9000, round(link.bdp_bytes * draw.uniform(0.4, 0.8)))
+    return link.case(tcp={"send_buffer": f"{size} B", "variant": "cubic"})
+
+
+def _full(link: Link, draw: random.Random) -> Case:
+    return link.case(draw.uniform(1.5, 4.0))
+
+
+def _programmed(link: Link, _: random.Random) -> Case:
+    """A program that writes at a third of the rate."""
+    return link.case(flow={"workload": {"kind": "cbr", "rate": f"{link.rate_mbps / 3:.3f} Mb/s", "transport": "tcp"}})
+
+
+def _reordered(link: Link, draw: random.Random) -> Case:
+    delay = f"{max(2.0, 0.2 * link.rtt_ms):.2f} ms"
+    return link.case(reorder={"down": {"mean": round(draw.uniform(0.01, 0.03), 4), "delay": delay}})
+
+
+def _uplink(link: Link, queue_ms: float, uploads: int) -> Case:
+    up = max(0.5, link.rate_mbps / 12)
+    return link.case(
+        rate={"down": f"{link.rate_mbps} Mb/s", "up": f"{up:.3f} Mb/s"},
+        queue={
+            "down": {"bytes": f"{max(9000, round(2 * link.bdp_bytes))} B"},
+            "up": {"bytes": f"{round(up * 125 * queue_ms)} B"},
+        },
+        cross=tuple({"workload": {"kind": "bulk"}, "direction": "up"} for _ in range(uploads)),
+    )
+
+
+SITUATIONS: Mapping[str, tuple[Sequence[Simulated], Sequence[Simulated]]] = {
+    "loss_radio": (
+        [Simulated("random loss before a queue that never overflows", _BOTH, _random_loss)],
+        [Simulated("overflows", _BOTH, _overflow), Simulated("a policer", _BOTH, _policer), Simulated("a short queue", _BOTH, _shallow)],
+    ),
+    "loss_congestion": (
+        [Simulated("overflows", _BOTH, _overflow)],
+        [Simulated("random loss", _BOTH, _random_loss), Simulated("a policer", _BOTH, _policer)],
+    ),
+    "policer": (
+        [Simulated("a policer", _BOTH, _policer)],
+        [Simulated("a short queue", _BOTH, _shallow), Simulated("random loss", _BOTH, _random_loss), Simulated("overflows", _BOTH, _overflow)],
+    ),
+    "path_mtu": (
+        [Simulated("a link that drops long packets", _SERVER, _black_hole), Simulated("the same, both captures", _BOTH, _black_hole)],
+        [Simulated("a link that reports long packets", _SERVER, _reported), Simulated("random loss", _BOTH, _random_loss)],
+    ),
+    "receive_window": (
+        [Simulated("a receive buffer below the bandwidth-delay product", _SERVER, _window)],
+        [Simulated("a send buffer below it", _SERVER, _small_send_buffer), Simulated("overflows", _SERVER, _overflow)],
+    ),
+    "send_buffer": (
+        [Simulated("a send buffer below the bandwidth-delay product", _SERVER, _small_send_buffer)],
+        [Simulated("a receive buffer below it", _SERVER, _window), Simulated("random loss", _SERVER, _random_loss)],
+    ),
+    "bottleneck": (
+        [Simulated("a full line with a queue", _SERVER, _full)],
+        [Simulated("a receive buffer below the bandwidth-delay product", _SERVER, _window), Simulated("a program slower than the line", _SERVER, _programmed)],
+    ),
+    "application": (
+        [Simulated("a program slower than the line", _SERVER, _programmed)],
+        [Simulated("a full line with a queue", _SERVER, _full), Simulated("a receive buffer below the bandwidth-delay product", _SERVER, _window)],
+    ),
+    "reordering": (
+        [Simulated("1 to 3 % of the packets take longer", ("client",), _reordered)],
+        [Simulated("random loss", ("client",), _random_loss), Simulated("overflows", ("client",), _overflow)],
+    ),
+    "upload_slows_download": (
+        [Simulated("an upload that fills a deep queue", ("client",), lambda link, draw: _uplink(link, draw.uniform(300, 900), 1))],
+        [
+            Simulated("an upload before a short queue", ("client",), lambda link, _: _uplink(link, 15.0, 1)),
+            Simulated("no upload", ("client",), lambda link, _: _uplink(link, 600.0, 0)),
+        ],
+    ),
+}  # fmt: skip
+
+
+def observe(situation: Simulated, seed: str) -> frozenset[str]:
+    """Simulate a situation once. Return the findings of its captures."""
+    draw = random.Random(seed)
+    case = situation.make(drawn_link(draw), draw)
+    with tempfile.TemporaryDirectory() as scratch:
+        run(case, Path(scratch))
+        document = analyze(*(Path(scratch) / f"{end}.pcap" for end in situation.ends)).document
+    found = {finding["finding"] for finding in document["summary"]["findings"]}
+    return frozenset(found | {finding["finding"] for flow in document["flows"] for finding in flow["diagnosis"]})
