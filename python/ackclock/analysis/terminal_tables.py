@@ -12,16 +12,16 @@ from ackclock.analysis.capture_document import CaptureDocument
 from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionViews
 from ackclock.analysis.summary import connections_line, mirrored_line, top_rows, udp_line, verdict_line
-from ackclock.format import column_ms, column_percent, rate, size
+from ackclock.format import column_ms, column_percent, many, rate, size
 from ackclock.statistics.summary_stats import stats_of
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import DirectionReport, FlowReport, Report, UdpFlowReport
 
 MAX_FLOWS = 10
+"""Flows of each table; `--all`, `--json` and `--out` have all."""
 FINDINGS = "Findings"
 """Title of the table of findings."""
-"""Flows of each table; `--all`, `--json` and `--out` have all."""
 _COLUMNS = [
     "goodput",
     "segments",
@@ -58,7 +58,7 @@ def analysis_tables(document: Report, listed: int | None = None) -> list[Table]:
     tables = [_summary(document), _top(document)] if "summary" in document and listed > 1 else []
     if "summary" in document and listed == 1:
         tables = [_summary(document)]
-    tables.append(_flows(document, listed))
+    tables.append(_flows(document, listed) if listed > 1 else _one_flow(document))
     if timed := _timeouts(document):
         tables.append(timed)
     if "second" in document:
@@ -131,9 +131,8 @@ def _table(title: str) -> Table:
 
 def _flows(document: Report, listed: int) -> Table:
     flows = document["flows"]
-    bad = f", {document['malformed']} malformed" if document["malformed"] else ""
     cut = f"; the {len(flows)} worst of {listed} flows (--all prints all)" if listed > len(flows) else ""
-    table = _table(f"{document['capture']}: {document['packets']} packets{bad}{cut}")
+    table = _table(f"{_packets(document)}{cut}")
     for column in ("flow", "frames", "direction", "from", "to"):
         table.add_column(column, overflow="fold")
     for column in (*_COLUMNS, *_TIMES):
@@ -152,6 +151,56 @@ def _flows(document: Report, listed: int) -> Table:
                     *_figures(views.of(flow, direction)),
                 )
     return table
+
+
+def _packets(document: Report) -> str:
+    """The capture and the number of its packets."""
+    bad = f", {document['malformed']} malformed" if document["malformed"] else ""
+    return f"{document['capture']}: {document['packets']} packets{bad}"
+
+
+def _one_flow(document: Report) -> Table:
+    """The only flow: for each direction its figures but those of zero, so that all fits a small
+    terminal.
+    """
+    frames = "".join(f", frames {_frames(flow)}" for flow in document["flows"])
+    table = _table(f"{_packets(document)}{frames}")
+    table.show_header = False
+    table.add_column("", no_wrap=True)
+    table.add_column("", overflow="fold")
+    views = DirectionViews(document)
+    for flow in document["flows"]:
+        ends = (flow["client"], flow["server"])
+        for direction in SIDES:
+            if flow[direction]["segments"] or (direction == "a2b" and not flow["b2a"]["segments"]):
+                sender, receiver = ends if direction == "a2b" else ends[::-1]
+                table.add_row(direction, f"{sender} > {receiver}: {_figures_text(views.of(flow, direction))}")
+    return table
+
+
+def _figures_text(view: DirectionView) -> str:
+    """The figures of a direction, as `_figures` has them, in a line of text without the zeros."""
+    direction = view.figures
+    text = f"{rate(direction['goodput_bps'])}, {many(direction['segments'], 'segment')}"
+    kinds = (
+        (direction["fast_retransmits"], "fast"),
+        (direction["rto_retransmits"], "by timeout"),
+        (direction["go_back_n_retransmits"], "after a timeout"),
+        (direction["tlp_retransmits"], "probes"),
+    )
+    if direction["retransmitted_segments"]:
+        causes = ", ".join(f"{number} {words}" for number, words in kinds if number)
+        spurious = f", {view.not_needed} spurious" if view.not_needed else ""
+        text += f", {column_percent(direction['retransmission_rate'])} retransmitted ({causes}{spurious})"
+    if direction["out_of_order"]:
+        text += f", {direction['out_of_order']} out of order"
+    if direction["zero_windows"] or direction["zero_window_probes"]:
+        text += f", window of zero {_zero_window(direction)} times"
+    rtt = direction["rtt_ms"]
+    if view.far or rtt["min"] is None:
+        return text
+    times = " / ".join(column_ms(rtt[name]) for name in ("min", "mean", "p95"))
+    return f"{text}; RTT {times} ms (min / mean / p95), up to {size(direction['outstanding_bytes']['max'])} in flight"
 
 
 def _frames(flow: FlowReport | UdpFlowReport) -> str:
