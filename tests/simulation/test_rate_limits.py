@@ -108,3 +108,16 @@ def test_stream_loses_what_a_schedule_does_not_carry_although_its_mean_does() ->
         drops[name] = row["drops"]
         assert row["utilization"] == pytest.approx(((10_000 - row["drops"]) * 8000) / 101e6, rel=0.03)
     assert drops == {"schedule": pytest.approx(2 * (1250 - 20), abs=6), "mean": 0}
+
+
+@pytest.mark.parametrize(
+    ("hop", "cause", "words"),
+    [
+        ({"policer": {"rate": "20 Mb/s", "burst": "40 kB"}}, "policer", "drops by the policer of `line down`"),
+        ({"rate": "20 Mb/s", "queue": {"bytes": "15 kB"}}, "overflow", "drops at the queue of `line down`"),
+    ],
+)
+def test_reason_of_lost_packets_is_the_policer_or_the_queue(hop: dict[str, Any], cause: str, words: str) -> None:
+    line = {"rate": "1 Gb/s", "delay": "40 ms", **hop}
+    flow = rows(line, [{"workload": BULK}])[0][0]
+    assert (flow["limit"]["cause"], words in flow["why"]) == (cause, True), flow["why"]

@@ -81,6 +81,11 @@ def _queue(action: Action, cause: Cause) -> bool:
     return action.kind == f"queue {cause.hop} {cause.direction}" or any(one.path == moved for one in action.changes)
 
 
+def _bucket(action: Action, cause: Cause) -> bool:
+    """Whether an action enlarges the policer's bucket, or lets packets wait before it."""
+    return action.kind == f"policer {cause.hop} {cause.direction}" or action.kind == "shaper"
+
+
 REMOVERS: Mapping[tuple[str, str | None], Callable[[Action, Cause], bool]] = {
     ("bottleneck", None): _queue,
     ("ack_path", None): _queue,
@@ -89,6 +94,7 @@ REMOVERS: Mapping[tuple[str, str | None], Callable[[Action, Cause], bool]] = {
     ("receive_window", "scaling"): _changes("window_scaling"),
     ("send_buffer", None): _changes("send_"),
     ("cwnd", "overflow"): _queue,
+    ("cwnd", "policer"): _bucket,
     ("cwnd", "mark"): _queue,
     ("cwnd", "channel"): _changes("variant"),
     ("cwnd", "none"): _changes("initial_window"),

@@ -14,7 +14,7 @@ pub struct FlowLimit {
     pub hop: Option<String>,
     #[document(names("down", "up"))]
     pub direction: Option<String>,
-    /// For cwnd and recovery "overflow", "channel", "mark", "mtu" or "none"; for the receive window
+    /// For cwnd and recovery "overflow", "policer", "channel", "mark", "mtu" or "none"; for the receive window
     /// "buffer", "scaling" or "autotuning"; for the application "reader", "proxy" or "proxy_buffer";
     /// for the path of the ACKs "data" or "acks"; else null.
     pub cause: Option<String>,
@@ -155,9 +155,12 @@ impl LimitFacts {
             let packets = count(self.loss_drops, "packet", "packets");
             return format!("{packets} longer than the MTU of {place}, which no report of a router made smaller");
         }
-        let is_channel = loss == "channel";
-        let (noun, nouns) = if is_channel { ("loss", "losses") } else { ("drop", "drops") };
-        let place = if is_channel { format!("on the channel of {place}") } else { format!("at the queue of {place}") };
+        let (noun, nouns) = if loss == "channel" { ("loss", "losses") } else { ("drop", "drops") };
+        let place = match loss {
+            "channel" => format!("on the channel of {place}"),
+            "policer" => format!("by the policer of {place}"),
+            _ => format!("at the queue of {place}"),
+        };
         let number = count(self.loss_drops, noun, nouns);
         if self.shares_loss_hop { format!("{nouns} {place} ({number} of all flows)") } else { format!("{number} {place}") }
     }

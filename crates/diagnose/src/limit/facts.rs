@@ -17,6 +17,7 @@ const GROWN: f64 = 0.9;
 const CLOSES: f64 = 0.1;
 
 const OVERFLOWS: [&str; 3] = ["queue_full", "early", "policed"];
+const POLICED: [&str; 1] = ["policed"];
 const TOO_LONG: [&str; 1] = ["mtu"];
 const CHANNEL: [&str; 4] = ["loss", "retries", "outage", "handover"];
 
@@ -62,6 +63,9 @@ pub struct LimitFacts {
     /// the channel.
     pub overflow_drops: f64,
     pub channel_drops: f64,
+    /// Those of `overflow_drops` that policers dropped.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub policed_drops: f64,
     /// Packets that they dropped because they were longer than the MTU.
     #[serde(skip_serializing_if = "is_zero")]
     pub mtu_drops: f64,
@@ -92,7 +96,8 @@ pub struct LimitFacts {
 }
 
 impl LimitFacts {
-    /// Why cwnd was reduced most often: "overflow", "channel", "mark", "mtu"; "none" without a reduction.
+    /// Why cwnd was reduced most often: "overflow", "policer", "channel", "mark", "mtu"; "none" without a
+    /// reduction.
     pub fn loss(&self) -> &'static str {
         if self.cuts + self.timeouts < 0.5 {
             return "none";
@@ -104,7 +109,10 @@ impl LimitFacts {
         if self.timeouts >= 0.5 && self.mtu_drops > self.overflow_drops + self.channel_drops {
             return "mtu";
         }
-        if self.channel_drops > self.overflow_drops { "channel" } else { "overflow" }
+        if self.channel_drops > self.overflow_drops {
+            return "channel";
+        }
+        if self.policed_drops > 0.5 * self.overflow_drops { "policer" } else { "overflow" }
     }
 
     /// The kind of limit with the largest share.
@@ -147,6 +155,7 @@ impl LimitFacts {
             timeouts: mean(|flow| flow.timeouts),
             overflow_drops: mean(|flow| flow.overflow_drops),
             channel_drops: mean(|flow| flow.channel_drops),
+            policed_drops: mean(|flow| flow.policed_drops),
             mtu_drops: mean(|flow| flow.mtu_drops),
             loss_drops: mean(|flow| flow.loss_drops),
             bottleneck: name(|flow| &flow.bottleneck),
@@ -303,6 +312,7 @@ fn of_flow(flow: &FlowFigures, planned: &PlannedFlow, run: &RunFigures, plan: &P
         timeouts: flow.timeouts,
         overflow_drops: overflows,
         channel_drops: losses,
+        policed_drops: data.iter().map(|row| drops(row, &POLICED)).sum(),
         mtu_drops,
         loss_drops: lossy.map_or(0.0, |at| frequent[at]),
         bottleneck: saturated.hop,

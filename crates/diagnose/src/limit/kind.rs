@@ -88,8 +88,8 @@ impl LimitKind {
                 noun: "the congestion window",
                 title: "cwnd",
                 claim: "the congestion window limits goodput {time}",
-                meaning: "the congestion window has no room; `cause`: `overflow` (a queue dropped), `channel`, `mark`, \
-                          `mtu` (segments are too long), `none`",
+                meaning: "the congestion window has no room; `cause`: `overflow` (a queue dropped), `policer`, \
+                          `channel`, `mark`, `mtu` (segments are too long), `none`",
             },
             LimitKind::Application => LimitWords {
                 kind: "application",
