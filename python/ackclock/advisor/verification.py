@@ -27,6 +27,7 @@ from ackclock.input.units import show_size
 from ackclock.input.variant_groups import AVAILABLE, KERNEL_NAMES
 from ackclock.notebook import Progress
 from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
+from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
     from ackclock.documents.advise import Advice, Advised
@@ -233,7 +234,7 @@ def _emulated(situation: Situation, actions: Actions) -> Emulated:
         files = [Path(results) / f"{verb}.json" for verb in ENDS]
         if not all(file.is_file() for file in files):
             raise RunFailed(f"the emulated transfer ended with status {done['command']['exit']}")
-        serve, fetch = (json.loads(file.read_text("ascii")) for file in files)
+        serve, fetch = map(read_json, files)
     return {**figures(serve, fetch, config["seconds"]), "valid": done["valid"], "why": done["why"]}
 
 

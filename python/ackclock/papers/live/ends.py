@@ -20,6 +20,7 @@ from ackclock.arguments.measure import PORT
 from ackclock.measurement.session import Session
 from ackclock.papers.live.job import JobDocument, Strand, Walk
 from ackclock.papers.live.summary import StrandResult
+from ackclock.storage.stored_files import read_json
 
 EARLY_S = 1.0
 """Time between the start of a session and its test."""
@@ -32,7 +33,7 @@ def main() -> int:
     """Run one end."""
     verb, folder = sys.argv[1], Path(sys.argv[2])
     _come_first()
-    job: JobDocument = json.loads((folder / "job.json").read_text("utf-8"))
+    job: JobDocument = read_json(folder / "job.json")
     for name, value in job["sysctls"].items():
         (SYSCTL / name).write_text(str(value), "ascii")
     if (walk := job["walk"]) is not None:

@@ -20,6 +20,7 @@ from ackclock.papers.live.job import Job
 from ackclock.papers.live.summary import Audit, LiveSummary, StoredSummary
 from ackclock.storage import atomic_files
 from ackclock.storage.environment import environment
+from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,7 +46,7 @@ class LiveRun:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.summary: StoredSummary = json.loads((folder / SUMMARY).read_text("utf-8"))
+        self.summary: StoredSummary = read_json(folder / SUMMARY)
 
     @property
     def audit(self) -> Audit:
@@ -97,9 +98,7 @@ def _with_pauses(folder: Path, job: Job, audit: EmulationAudit) -> EmulationAudi
         for number, strand in enumerate(job.strands)
         if strand["variant"] == "udp"
     ]
-    worst = max(
-        (held_up_ms(json.loads(path.read_text("utf-8")), direction) for path, direction in streams), default=0.0
-    )
+    worst = max((held_up_ms(read_json(path), direction) for path, direction in streams), default=0.0)
     if worst <= LATE_MS or not audit["valid"]:
         return audit
     why = f"the sender's process was suspended for {worst:.0f} ms"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NotRequired
@@ -12,6 +11,7 @@ from typing_extensions import TypedDict
 from ackclock.documents.engine import Bound, ClockEstimate, DirectionReport, ProbeRow, SummaryStats, TestResult
 from ackclock.papers.live.job import JobDocument, Strand, Walk
 from ackclock.statistics.summary_stats import EMPTY_SUMMARY, summary_stats
+from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -143,7 +143,7 @@ def of_strands(job: JobDocument, folder: Path, captures: Sequence[Path]) -> tupl
     analyses: dict[str, DirectionReport] = {}
     series = []
     for number, strand in enumerate(job["strands"]):
-        found: StrandResult = json.loads((folder / f"strand-{number}.json").read_text("utf-8"))
+        found: StrandResult = read_json(folder / f"strand-{number}.json")
         if strand["variant"] == "udp":
             delays = pl.read_parquet(folder / f"strand-{number}-delays.parquet")
             flow, lost = _datagrams(strand, found, delays, job["window_s"])
