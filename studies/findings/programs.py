@@ -78,7 +78,6 @@ def download(
     port: int,
     size: int | None = None,
     seconds: float | None = None,
-    send_buffer: int | None = None,
     abort_after_s: float | None = None,
     pauses: Sequence[tuple[float, float]] = (),
     account: str = "",
@@ -90,8 +89,6 @@ def download(
     """
 
     def send(connection: socket.socket) -> None:
-        if send_buffer is not None:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         began, left = time.monotonic(), size if size is not None else sys.maxsize
         while left > 0:
             since = time.monotonic() - began
