@@ -44,6 +44,7 @@ PROSE = {
     "why": "the reason of a rank or of a claim's verdict",
     "evidence": "a finding's or verdict's sentence with its figures; the figures have fields of their own",
     "advice": "a finding's remedy",
+    "sentence": "what of a finding can be forwarded to its owner",
     "notes": "remarks on a comparison",
     "no_asymmetry": "the reason why a link has no figures of asymmetry",
     "asymmetry.implies": "what the ratio of both directions means",

@@ -451,7 +451,9 @@ class Finding(TypedDict):
 
     direction: Literal["a2b", "b2a"]
     finding: str
+    owner: Literal["sender", "receiver", "application", "router", "operator", "network", "capture"]
     share: float | None
+    sentence: str
     evidence: str
     advice: str
 

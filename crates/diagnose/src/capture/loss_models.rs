@@ -7,7 +7,7 @@ use super::rule::{Claim, Remedy};
 use super::sending_end::SendingEnd;
 use super::transfer::Transfer;
 use crate::limit::LimitKind;
-use crate::number_text::{milliseconds, rate, whole_percent};
+use crate::number_text::{many, milliseconds, rate, whole_percent};
 use ackclock_trace::report::{DirectionReport, FlowReport};
 
 /// Share of time: a longer standing queue shows that the path's rate is reached.
@@ -59,7 +59,12 @@ pub fn models(transfer: &Transfer<'_>) -> Option<Claim> {
         Some(advice) => (advice, None),
         None => (what_fewer_give(transfer, &lossy, &models, measured), Some(Remedy::FewerLosses)),
     };
-    Some(Claim::new(evidence, advice).with_remedy(remedy))
+    let lost = format!("{} in {} segments", many(u64::from(transfer.loss_events()), "loss event"), transfer.figures.segments);
+    let short = match remedy {
+        Some(_) => format!("{lost} keep the transfer at {}: fewer losses would make it faster.", rate(measured)),
+        None => format!("{lost} are not what limits the transfer to {}.", rate(measured)),
+    };
+    Some(Claim::new(evidence, advice).in_short(short).with_remedy(remedy))
 }
 
 /// A Reno model, counting ACKs or segments.

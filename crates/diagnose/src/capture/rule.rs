@@ -13,8 +13,8 @@ pub const MIN_SHARE: f64 = 0.05;
 #[derive(Debug)]
 pub struct Rule {
     pub code: &'static str,
-    /// None of a measurement, and of what is well.
-    pub owner: Option<Owner>,
+    /// Who can change what the rule finds, or is to know it.
+    pub owner: Owner,
     pub group: Group,
     /// Place in its group in lists for readers.
     pub place: u8,
@@ -50,6 +50,11 @@ pub struct Claim {
     pub share: Option<f64>,
     pub evidence: String,
     pub advice: Cow<'static, str>,
+    /// One sentence for a reader who knows no TCP, without a model's name; none if the first one of the
+    /// evidence is such a sentence.
+    pub sentence: Option<String>,
+    /// The owner, if it is another one than the rule's.
+    pub owner: Option<Owner>,
     /// What the advice is, if the verdict depends on it.
     pub remedy: Option<Remedy>,
 }
@@ -69,7 +74,7 @@ pub enum Remedy {
 
 impl Claim {
     pub fn new(evidence: impl Into<String>, advice: impl Into<Cow<'static, str>>) -> Claim {
-        Claim { share: None, evidence: evidence.into(), advice: advice.into(), remedy: None }
+        Claim { share: None, evidence: evidence.into(), advice: advice.into(), sentence: None, owner: None, remedy: None }
     }
 
     /// The receiving application reads too slowly.
@@ -79,6 +84,15 @@ impl Claim {
 
     pub fn with_remedy(self, remedy: impl Into<Option<Remedy>>) -> Claim {
         Claim { remedy: remedy.into(), ..self }
+    }
+
+    /// The sentence that can be forwarded, without its owner.
+    pub fn in_short(self, sentence: impl Into<String>) -> Claim {
+        Claim { sentence: Some(sentence.into()), ..self }
+    }
+
+    pub fn for_owner(self, owner: impl Into<Option<Owner>>) -> Claim {
+        Claim { owner: owner.into(), ..self }
     }
 
     pub fn of_share(self, share: impl Into<Option<f64>>) -> Claim {
@@ -101,13 +115,32 @@ pub struct RuleClaim {
 impl RuleClaim {
     /// As the document has it.
     pub fn finding(self) -> Finding {
+        let (owner, sentence) = (self.owner(), self.sentence());
         let RuleClaim { rule, direction, claim } = self;
-        Finding { direction, finding: rule.code, share: claim.share, evidence: claim.evidence, advice: claim.advice }
+        Finding {
+            direction,
+            finding: rule.code,
+            owner: owner.name(),
+            share: claim.share,
+            sentence,
+            evidence: claim.evidence,
+            advice: claim.advice,
+        }
     }
 
-    /// The rule's owner, if its code is among these.
+    pub fn owner(&self) -> Owner {
+        self.claim.owner.unwrap_or(self.rule.owner)
+    }
+
+    /// The sentence that can be forwarded, and to whom.
+    pub fn sentence(&self) -> String {
+        let stated = self.claim.sentence.as_deref().unwrap_or_else(|| first_sentence(&self.claim.evidence));
+        format!("{stated} {}", self.owner().address())
+    }
+
+    /// The owner, if the rule's code is among these.
     pub(super) fn owner_among(&self, codes: &[&str]) -> Option<Owner> {
-        self.rule.owner.filter(|_| codes.contains(&self.rule.code))
+        codes.contains(&self.rule.code).then(|| self.owner())
     }
 
     /// The share of time; 0 if time is no part of the claim.
@@ -118,13 +151,53 @@ impl RuleClaim {
 
 const SLOW_READER: &str = "Examine the receiving application, not the network: it reads too slowly.";
 
-/// Who can change what a rule finds; the verdict about a capture names one of them.
+/// The text up to the first full stop between two sentences.
+fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
+}
+
+/// Who can change what a rule finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
-    Network,
-    SendingHost,
-    ReceivingHost,
+    Sender,
+    Receiver,
     Application,
+    /// The queue at the customer's end of the link.
+    Router,
+    /// The link itself, and what its operator runs on it.
+    Operator,
+    /// The path, where the capture does not show which part of it.
+    Network,
+    /// The capture has to be made in another way.
+    Capture,
+}
+
+impl Owner {
+    /// The name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Owner::Sender => "sender",
+            Owner::Receiver => "receiver",
+            Owner::Application => "application",
+            Owner::Router => "router",
+            Owner::Operator => "operator",
+            Owner::Network => "network",
+            Owner::Capture => "capture",
+        }
+    }
+
+    /// Whom a sentence is for.
+    pub fn address(self) -> &'static str {
+        match self {
+            Owner::Sender => "For the administrator of the sending host.",
+            Owner::Receiver => "For the administrator of the receiving host.",
+            Owner::Application => "For the authors of the application.",
+            Owner::Router => "For the owner of the router.",
+            Owner::Operator => "For the operator of the link.",
+            Owner::Network => "For the operator of the network.",
+            Owner::Capture => "For the person who captures.",
+        }
+    }
 }
 
 /// The titles below which findings are explained.

@@ -11,7 +11,7 @@ use super::{
 pub static RULES: [Rule; 46] = [
     Rule {
         code: "receive_window",
-        owner: Some(Owner::ReceivingHost),
+        owner: Owner::Receiver,
         group: Group::Limits,
         place: 1,
         explanation: "The receiver's advertised window is smaller than rate times RTT. Enlarge the receive buffer \
@@ -26,7 +26,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "send_buffer",
-        owner: Some(Owner::SendingHost),
+        owner: Owner::Sender,
         group: Group::Limits,
         place: 2,
         explanation: "The sender's socket buffer is smaller than rate times RTT. Enlarge it (`net.ipv4.tcp_wmem`, or leave \
@@ -36,7 +36,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "bottleneck",
-        owner: Some(Owner::Network),
+        owner: Owner::Network,
         group: Group::Limits,
         place: 3,
         explanation: "The path is full: a queue stands at its slowest link. The rate is what the link gives; a shorter queue \
@@ -49,7 +49,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "ack_path",
-        owner: Some(Owner::Network),
+        owner: Owner::Router,
         group: Group::Limits,
         place: 4,
         explanation: "The ACKs wait, not the data: the other direction of the link is full. Fewer ACKs, ACKs first, or a \
@@ -59,7 +59,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "cwnd",
-        owner: None,
+        owner: Owner::Sender,
         group: Group::Limits,
         place: 6,
         explanation: "The congestion window limits the flow: after a loss it is still growing, or the sender paces itself.",
@@ -71,7 +71,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "application",
-        owner: Some(Owner::Application),
+        owner: Owner::Application,
         group: Group::Limits,
         place: 7,
         explanation: "The application had no data to send, or its peer asked for none.",
@@ -80,7 +80,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "recovery",
-        owner: Some(Owner::Network),
+        owner: Owner::Network,
         group: Group::Limits,
         place: 8,
         explanation: "Time spent to repair losses: fast recoveries and timeouts.",
@@ -89,7 +89,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "far_end",
-        owner: Some(Owner::Network),
+        owner: Owner::Network,
         group: Group::Limits,
         place: 9,
         explanation: "The capture is not at the sender. Its windows and its RTT are not visible; what the receiver's end \
@@ -99,7 +99,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "inferred_rate",
-        owner: None,
+        owner: Owner::Network,
         group: Group::Bottleneck,
         place: 1,
         explanation: "The rate of the bottleneck, inferred from the spacing of packets or ACKs in one capture.",
@@ -111,7 +111,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "inferred_token_bucket",
-        owner: None,
+        owner: Owner::Operator,
         group: Group::Bottleneck,
         place: 2,
         explanation: "A token bucket, inferred from one capture: fast at first, then slower.",
@@ -120,7 +120,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "loss_congestion",
-        owner: Some(Owner::Network),
+        owner: Owner::Router,
         group: Group::Losses,
         place: 1,
         explanation: "Losses while the queue is long: it overflows. An AQM, or a sender that reduces earlier, loses fewer.",
@@ -129,7 +129,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "loss_radio",
-        owner: Some(Owner::Network),
+        owner: Owner::Operator,
         group: Group::Losses,
         place: 2,
         explanation: "Losses that no queue explains: radio, or a damaged line. A congestion control that does not take each \
@@ -139,7 +139,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "loss_both",
-        owner: Some(Owner::Network),
+        owner: Owner::Operator,
         group: Group::Losses,
         place: 3,
         explanation: "Losses of both kinds.",
@@ -148,7 +148,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "buffer",
-        owner: None,
+        owner: Owner::Router,
         group: Group::Bottleneck,
         place: 3,
         explanation: "The buffer of the bottleneck, from the backlogs at which packets were lost.",
@@ -157,7 +157,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "buffer_at_least",
-        owner: None,
+        owner: Owner::Router,
         group: Group::Bottleneck,
         place: 4,
         explanation: "The buffer never overflowed: its largest backlog is a lower bound.",
@@ -166,7 +166,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "link_stall",
-        owner: Some(Owner::Network),
+        owner: Owner::Operator,
         group: Group::Bottleneck,
         place: 5,
         explanation: "The link stopped for a while although packets waited: a handover, a radio scheduler, a suspended host. \
@@ -176,7 +176,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "loss_bursts",
-        owner: Some(Owner::Network),
+        owner: Owner::Operator,
         group: Group::Losses,
         place: 4,
         explanation: "Losses come in bursts; how long they are.",
@@ -185,7 +185,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "capture_drops",
-        owner: None,
+        owner: Owner::Capture,
         group: Group::Capture,
         place: 3,
         explanation: "The capture lost packets: what they showed is missing.",
@@ -194,7 +194,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "models",
-        owner: Some(Owner::Network),
+        owner: Owner::Operator,
         group: Group::Losses,
         place: 5,
         explanation: "What the flow's loss and RTT allow by the published formulas, beside what it got.",
@@ -203,7 +203,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "spurious_retransmissions",
-        owner: None,
+        owner: Owner::Sender,
         group: Group::Losses,
         place: 6,
         explanation: "Segments that had arrived were retransmitted. Reordering, or a timeout that is too short.",
@@ -212,7 +212,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "timeout_pairs",
-        owner: None,
+        owner: Owner::Sender,
         group: Group::Losses,
         place: 8,
         explanation: "A timeout within a fast recovery.",
@@ -221,7 +221,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "lost_retransmissions",
-        owner: None,
+        owner: Owner::Sender,
         group: Group::Losses,
         place: 7,
         explanation: "A retransmission was lost, too: the sender waited for a timeout.",
@@ -230,7 +230,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "reordering",
-        owner: None,
+        owner: Owner::Operator,
         group: Group::Losses,
         place: 9,
         explanation: "The network reorders packets. A sender without RACK takes some of it for loss.",
@@ -239,7 +239,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "ecn",
-        owner: None,
+        owner: Owner::Router,
         group: Group::Losses,
         place: 11,
         explanation: "ECN was negotiated; how many packets were marked.",
@@ -248,7 +248,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "ack_queue",
-        owner: None,
+        owner: Owner::Router,
         group: Group::Limits,
         place: 5,
         explanation: "Beside a full bottleneck, ACKs wait in the other direction, too.",
@@ -257,7 +257,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "ack_compression",
-        owner: None,
+        owner: Owner::Router,
         group: Group::Acks,
         place: 1,
         explanation: "ACKs arrive in bursts: they waited in a queue together, or in frames of the link. Data then leaves in \
@@ -271,7 +271,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "stretch_acks",
-        owner: None,
+        owner: Owner::Receiver,
         group: Group::Acks,
         place: 2,
         explanation: "An ACK covers three segments or more: GRO, a filter, or a thinning receiver.",
@@ -280,7 +280,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "concurrent_flows",
-        owner: None,
+        owner: Owner::Network,
         group: Group::Capture,
         place: 4,
         explanation: "Two flows of the capture rise and fall together, or against each other.",
@@ -289,7 +289,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "split_tcp_proxy",
-        owner: None,
+        owner: Owner::Network,
         group: Group::Capture,
         place: 1,
         explanation: "A proxy splits the connection: the two captures show different connections.",
@@ -302,7 +302,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "handshake_loss",
-        owner: None,
+        owner: Owner::Network,
         group: Group::Losses,
         place: 10,
         explanation: "A SYN or SYN-ACK was lost: the connection began a second or more later.",
@@ -311,7 +311,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "connection_refused",
-        owner: None,
+        owner: Owner::Receiver,
         group: Group::Connections,
         place: 1,
         explanation: "A reset answered the SYN: no process listens at that port, or a firewall refuses.",
@@ -320,7 +320,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "connection_unanswered",
-        owner: None,
+        owner: Owner::Network,
         group: Group::Connections,
         place: 2,
         explanation: "No answer to the SYN: the host is down, or a firewall drops.",
@@ -329,7 +329,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "handshake_unfinished",
-        owner: Some(Owner::Network),
+        owner: Owner::Network,
         group: Group::Connections,
         place: 3,
         explanation: "The SYN-ACK was repeated without an answer: the client's packets, or its ACK, do not arrive.",
@@ -338,7 +338,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "client_think_time",
-        owner: Some(Owner::Application),
+        owner: Owner::Application,
         group: Group::Connections,
         place: 8,
         explanation: "The client's program took long to continue.",
@@ -347,7 +347,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "server_think_time",
-        owner: Some(Owner::Application),
+        owner: Owner::Application,
         group: Group::Connections,
         place: 7,
         explanation: "The server's program took long to answer.",
@@ -356,7 +356,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "zero_window_death",
-        owner: Some(Owner::ReceivingHost),
+        owner: Owner::Receiver,
         group: Group::Connections,
         place: 6,
         explanation: "The receiver's window was zero until the end.",
@@ -365,7 +365,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "zero_window_stall",
-        owner: Some(Owner::ReceivingHost),
+        owner: Owner::Receiver,
         group: Group::Connections,
         place: 5,
         explanation: "The receiver's window was zero for a time: its application did not read.",
@@ -374,7 +374,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "peer_gone",
-        owner: Some(Owner::Network),
+        owner: Owner::Network,
         group: Group::Connections,
         place: 4,
         explanation: "Data or a FIN was repeated until the end, without an answer.",
@@ -383,7 +383,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "reset_half_open",
-        owner: None,
+        owner: Owner::Network,
         group: Group::Connections,
         place: 9,
         explanation: "A reset before the handshake was complete.",
@@ -392,7 +392,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "reset_unknown_connection",
-        owner: Some(Owner::ReceivingHost),
+        owner: Owner::Receiver,
         group: Group::Connections,
         place: 10,
         explanation: "The host does not have this connection: it restarted, or a NAT lost its entry.",
@@ -401,7 +401,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "reset_after_close",
-        owner: None,
+        owner: Owner::Application,
         group: Group::Connections,
         place: 11,
         explanation: "A reset in answer to data after a FIN.",
@@ -410,7 +410,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "reset_gave_up",
-        owner: None,
+        owner: Owner::Sender,
         group: Group::Connections,
         place: 12,
         explanation: "A reset after repetitions without an answer.",
@@ -419,7 +419,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "reset_unread_data",
-        owner: None,
+        owner: Owner::Application,
         group: Group::Connections,
         place: 13,
         explanation: "The application closed the connection with data unread.",
@@ -428,7 +428,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "reset_abort",
-        owner: None,
+        owner: Owner::Application,
         group: Group::Connections,
         place: 14,
         explanation: "The application aborted the connection.",
@@ -437,7 +437,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "reset_by_middlebox",
-        owner: Some(Owner::Network),
+        owner: Owner::Network,
         group: Group::Connections,
         place: 15,
         explanation: "The reset's TTL is not that of the end: a device on the path sent it.",
@@ -446,7 +446,7 @@ pub static RULES: [Rule; 46] = [
     },
     Rule {
         code: "mirrored_capture",
-        owner: None,
+        owner: Owner::Capture,
         group: Group::Capture,
         place: 2,
         explanation: "The capture has packets several times, as a mirror port makes them. The copies are left out.",

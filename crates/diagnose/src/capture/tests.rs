@@ -1,6 +1,6 @@
 //! Each rule finds its evidence, and is silent when the nearest figure is on the other side.
 
-use super::{Check, Connection, RULES, Remedy, RuleClaim, SendingEnd, Transfer, claims_of, limits_of};
+use super::{Check, Claim, Connection, Owner, RULES, Remedy, RuleClaim, SendingEnd, Transfer, claims_of, limits_of};
 use ackclock_trace::report::{
     BucketReport, CaptureSummary, Finding, FlowCorrelation, FlowReport, HistogramBin, JoinedDirectionReport, KindReport, Limits,
     OneBurst, PathEstimate, StallReport, VantagePoint,
@@ -310,6 +310,9 @@ const ROWS: &[Row] = &[
     ),
 ];
 
+/// Names that a sentence to be forwarded has not.
+const MODELS: [&str; 6] = ["Padhye", "Mathis", "square-root", "Reno", "CUBIC", "BBR"];
+
 #[test]
 fn rule_finds_its_evidence_and_nothing_when_the_nearest_figure_is_on_the_other_side() {
     for &(code, evidence, counter_evidence) in ROWS {
@@ -319,6 +322,7 @@ fn rule_finds_its_evidence_and_nothing_when_the_nearest_figure_is_on_the_other_s
         let finding = case.finding(code).unwrap_or_else(|| panic!("no {code} in {:#?}", case.findings()));
         assert!(finding.evidence.ends_with('.') && !finding.evidence.contains("  "), "{finding:?}");
         assert!(!finding.evidence.contains("NaN") && !finding.evidence.contains("inf "), "{finding:?}");
+        assert!(MODELS.iter().all(|model| !finding.sentence.contains(model)), "{finding:?}");
         counter_evidence(&mut case);
         assert_eq!(case.finding(code), None, "{code} against its evidence");
     }
@@ -339,6 +343,16 @@ fn every_rule_has_a_row_an_explanation_and_a_place_of_its_own() {
         assert!(rule.thresholds.iter().all(|(text, value)| !text.is_empty() && value.is_finite()), "{}", rule.code);
     }
     assert_eq!(tested.len() + 1, RULES.len());
+}
+
+#[test]
+fn sentence_is_addressed_to_the_owner_of_the_claim_or_of_its_rule() {
+    let rule = RULES.iter().find(|rule| rule.code == "bottleneck").unwrap();
+    let claim = |claim: Claim| RuleClaim { rule, direction: "a2b", claim }.finding();
+    let finding = claim(Claim::new("A queue of 1.5 MB stands. It is long.", ""));
+    assert_eq!((finding.owner, &*finding.sentence), ("network", "A queue of 1.5 MB stands. For the operator of the network."));
+    let finding = claim(Claim::new("-", "").in_short("Data waits.").for_owner(Owner::Router));
+    assert_eq!((finding.owner, &*finding.sentence), ("router", "Data waits. For the owner of the router."));
 }
 
 #[test]

@@ -17,7 +17,7 @@ const LONG_QUEUE_MS: f64 = 50.0;
 /// Share and number of retransmitted segments from which a verdict that is not the network's says so
 /// as well: 10 of them give the share within a factor of two (95 %, Poisson).
 const MANY_LOSSES: (f64, i64) = (0.02, 10);
-/// Limits whose share of the time counts for their owner.
+/// Limits whose share of the time counts for their party.
 const LIMITS: [&str; 5] = ["receive_window", "send_buffer", "application", "recovery", "ack_path"];
 /// Findings that concern a connection as a whole, whatever its time.
 const FAILURES: [&str; 5] =
@@ -25,33 +25,58 @@ const FAILURES: [&str; 5] =
 /// Findings whose share of a connection's time counts.
 const WAITS: [&str; 3] = ["zero_window_stall", "server_think_time", "client_think_time"];
 
-impl Owner {
+/// The parties that a verdict names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Party {
+    Network,
+    SendingHost,
+    ReceivingHost,
+    Application,
+}
+
+impl Party {
+    /// None of a capture's own defects.
+    fn of(owner: Owner) -> Option<Party> {
+        match owner {
+            Owner::Sender => Some(Party::SendingHost),
+            Owner::Receiver => Some(Party::ReceivingHost),
+            Owner::Application => Some(Party::Application),
+            Owner::Router | Owner::Operator | Owner::Network => Some(Party::Network),
+            Owner::Capture => None,
+        }
+    }
+
+    /// The party of a claim, if its code is among these.
+    fn among(claim: &RuleClaim, codes: &[&str]) -> Option<Party> {
+        claim.owner_among(codes).and_then(Party::of)
+    }
+
     /// The verdict that blames this party.
     fn verdict(self) -> &'static str {
         match self {
-            Owner::Network => "network",
-            Owner::SendingHost => "sending_host",
-            Owner::ReceivingHost => "receiving_host",
-            Owner::Application => "application",
+            Party::Network => "network",
+            Party::SendingHost => "sending_host",
+            Party::ReceivingHost => "receiving_host",
+            Party::Application => "application",
         }
     }
 
     fn noun(self) -> &'static str {
         match self {
-            Owner::Network => "network",
-            Owner::SendingHost => "sending host",
-            Owner::ReceivingHost => "receiving host",
-            Owner::Application => "application",
+            Party::Network => "network",
+            Party::SendingHost => "sending host",
+            Party::ReceivingHost => "receiving host",
+            Party::Application => "application",
         }
     }
 
     /// What its share of the time was.
     fn time(self) -> &'static str {
         match self {
-            Owner::Network => "limited by losses or by a long queue",
-            Owner::SendingHost => "limited by the sender's buffer, program, or pacing",
-            Owner::ReceivingHost => "limited by the receive window",
-            Owner::Application => "without data from the application",
+            Party::Network => "limited by losses or by a long queue",
+            Party::SendingHost => "limited by the sender's buffer, program, or pacing",
+            Party::ReceivingHost => "limited by the receive window",
+            Party::Application => "without data from the application",
         }
     }
 }
@@ -77,7 +102,7 @@ impl Case {
     }
 }
 
-/// The time that an owner's findings take.
+/// The time that a party's findings take.
 #[derive(Debug, Clone)]
 struct OwnedTime {
     seconds: f64,
@@ -124,12 +149,12 @@ struct Failure {
 #[derive(Debug, Default)]
 pub struct SummaryBuilder {
     findings: BTreeMap<&'static str, u64>,
-    /// In the order in which owners were found.
-    times: Vec<(Owner, OwnedTime)>,
+    /// In the order in which parties were found.
+    times: Vec<(Party, OwnedTime)>,
     directions: u64,
     unknown: u64,
     total_s: f64,
-    small: Vec<(Owner, Vec<Failure>)>,
+    small: Vec<(Party, Vec<Failure>)>,
     max_losses: Option<Losses>,
 }
 
@@ -159,28 +184,28 @@ impl SummaryBuilder {
 
     fn add_limit(&mut self, transfer: &Transfer<'_>, by: &RuleClaim) {
         let (code, claim) = (by.rule.code, &by.claim);
-        let (mut owner, mut share) = (by.owner_among(&LIMITS), claim.share);
+        let (mut party, mut share) = (Party::among(by, &LIMITS), claim.share);
         if code == "bottleneck" && has_long_queue(&transfer.figures.rtt_ms) {
-            owner = Some(Owner::Network);
+            party = Some(Party::Network);
         } else if code == "receive_window" && share.is_none() {
             share = Some(1.0); // at the receiver: one window per RTT explains the rate
         } else if claim.remedy == Some(Remedy::FewerLosses) {
             // Without a share at the receiver, whose capture shows the rate alone.
-            owner = Some(Owner::Network);
+            party = Some(Party::Network);
             share = if code == "models" { transfer.limited().cwnd } else { Some(1.0) };
         } else if claim.remedy == Some(Remedy::SendingHost) {
-            (owner, share) = (Some(Owner::SendingHost), Some(1.0));
+            (party, share) = (Some(Party::SendingHost), Some(1.0));
         } else if code == "far_end" {
             let has_queue = above_zero(share).is_some() && has_long_queue(&transfer.other.timestamp_rtt_ms);
-            owner = Some(Owner::Network);
+            party = Some(Party::Network);
             share = if has_queue { share } else { transfer.figures.recovery_share };
         }
-        let is_host = matches!(owner, Some(Owner::SendingHost | Owner::ReceivingHost));
+        let is_host = matches!(party, Some(Party::SendingHost | Party::ReceivingHost));
         if is_host && claim.remedy.is_none() {
             return; // the path's rate is reached in spite of the limit
         }
-        if let (Some(owner), Some(share)) = (owner, above_zero(share)) {
-            self.count(owner, share, transfer.flow, by.direction, &claim.evidence);
+        if let (Some(party), Some(share)) = (party, above_zero(share)) {
+            self.count(party, share, transfer.flow, by.direction, &claim.evidence);
         }
     }
 
@@ -189,34 +214,34 @@ impl SummaryBuilder {
     fn add_waits(&mut self, transfer: &Transfer<'_>, claims: &[RuleClaim], about: &[&RuleClaim]) {
         let has = |code: &str| about.iter().any(|claim| claim.rule.code == code);
         let shared = |claim: &&RuleClaim| above_zero(claim.claim.share).is_some();
-        let is_thinking = |claim: &&RuleClaim| claim.owner_among(&WAITS) == Some(Owner::Application);
+        let is_thinking = |claim: &&RuleClaim| Party::among(claim, &WAITS) == Some(Party::Application);
         let thinking: Vec<&RuleClaim> = claims.iter().filter(is_thinking).filter(shared).collect();
         // The first of equal ones.
         let longest = thinking.iter().rev().max_by(|a, b| a.share().total_cmp(&b.share()));
         if let Some(longest) = longest.filter(|_| !has("application") && !has("zero_window_death")) {
             let part = thinking.iter().map(|claim| claim.share()).sum::<f64>().min(1.0);
-            self.count(Owner::Application, part, transfer.flow, longest.direction, &longest.claim.evidence);
+            self.count(Party::Application, part, transfer.flow, longest.direction, &longest.claim.evidence);
         }
         for claim in about.iter().copied().filter(|claim| shared(claim) && !has("recovery")) {
-            if let Some(owner) = claim.owner_among(&FAILURES) {
-                self.count(owner, claim.share(), transfer.flow, claim.direction, &claim.claim.evidence);
+            if let Some(party) = Party::among(claim, &FAILURES) {
+                self.count(party, claim.share(), transfer.flow, claim.direction, &claim.claim.evidence);
             }
         }
     }
 
     /// A connection without a direction of [`ENOUGH_BYTES`]: the party of its worst finding.
     fn add_small(&mut self, flow: &FlowReport, claims: &[RuleClaim]) {
-        let failed = claims.iter().find_map(|claim| Some((claim.owner_among(&FAILURES)?, 1.0, claim)));
-        let waits = claims.iter().filter_map(|claim| Some((claim.owner_among(&WAITS)?, claim.share(), claim)));
+        let failed = claims.iter().find_map(|claim| Some((Party::among(claim, &FAILURES)?, 1.0, claim)));
+        let waits = claims.iter().filter_map(|claim| Some((Party::among(claim, &WAITS)?, claim.share(), claim)));
         // The first of equal ones: claims are in the order of their shares.
         let worst = failed.or_else(|| {
             waits.filter(|(_, share, _)| *share >= MATTERS).reduce(|best, one| if one.1 > best.1 { one } else { best })
         });
-        let Some((owner, share, RuleClaim { direction, claim, .. })) = worst else { return };
+        let Some((party, share, RuleClaim { direction, claim, .. })) = worst else { return };
         let failure = Failure { flow: flow.flow.unwrap_or(0), direction, evidence: claim.evidence.clone(), share };
-        match self.small.iter_mut().find(|(known, _)| *known == owner) {
+        match self.small.iter_mut().find(|(known, _)| *known == party) {
             Some((_, failures)) => failures.push(failure),
-            None => self.small.push((owner, vec![failure])),
+            None => self.small.push((party, vec![failure])),
         }
     }
 
@@ -237,17 +262,17 @@ impl SummaryBuilder {
     }
 
     /// Counts a share of a flow's time for a party.
-    fn count(&mut self, owner: Owner, share: f64, flow: &FlowReport, direction: &'static str, evidence: &str) {
+    fn count(&mut self, party: Party, share: f64, flow: &FlowReport, direction: &'static str, evidence: &str) {
         let seconds = share * flow.duration_s;
         let largest = || (seconds, flow.flow.unwrap_or(0), direction, evidence.to_owned());
-        match self.times.iter_mut().find(|(known, _)| *known == owner) {
+        match self.times.iter_mut().find(|(known, _)| *known == party) {
             Some((_, time)) => {
                 time.seconds += seconds;
                 if seconds > time.largest.0 {
                     time.largest = largest();
                 }
             }
-            None => self.times.push((owner, OwnedTime { seconds, largest: largest() })),
+            None => self.times.push((party, OwnedTime { seconds, largest: largest() })),
         }
     }
 
@@ -273,20 +298,20 @@ impl SummaryBuilder {
 
     pub(super) fn verdict_of(&self, summary: &CaptureSummary, duration_s: f64) -> VerdictReport {
         let counts = summary.connections;
-        let mut cases: Vec<(Owner, Case)> =
-            self.times.iter().map(|(owner, time)| (*owner, self.case_of_time(*owner, time))).collect();
-        for (owner, case) in cases_of_connections(counts).into_iter().chain(self.cases_of_small_flows(summary, duration_s)) {
-            match cases.iter_mut().find(|(known, _)| *known == owner) {
+        let mut cases: Vec<(Party, Case)> =
+            self.times.iter().map(|(party, time)| (*party, self.case_of_time(*party, time))).collect();
+        for (party, case) in cases_of_connections(counts).into_iter().chain(self.cases_of_small_flows(summary, duration_s)) {
+            match cases.iter_mut().find(|(known, _)| *known == party) {
                 Some((_, known)) if case.share > known.share => *known = case,
                 Some(_) => {}
-                None => cases.push((owner, case)),
+                None => cases.push((party, case)),
             }
         }
         let worst = cases.into_iter().reduce(|best, one| if one.1.share > best.1.share { one } else { best });
-        let is_network = worst.as_ref().is_some_and(|(owner, _)| *owner == Owner::Network);
+        let is_network = worst.as_ref().is_some_and(|(party, _)| *party == Party::Network);
         let besides = self.max_losses.filter(|_| !is_network).map_or_else(String::new, |losses| losses.sentence());
         match worst.filter(|(_, case)| case.share >= MATTERS) {
-            Some((owner, case)) => Case { evidence: case.evidence + &besides, ..case }.report(owner.verdict()),
+            Some((party, case)) => Case { evidence: case.evidence + &besides, ..case }.report(party.verdict()),
             None => {
                 let evidence = self.nothing_wrong(counts) + &besides;
                 Case { evidence, ..Case::default() }.report(NOTHING_WRONG)
@@ -294,7 +319,7 @@ impl SummaryBuilder {
         }
     }
 
-    fn case_of_time(&self, owner: Owner, time: &OwnedTime) -> Case {
+    fn case_of_time(&self, party: Party, time: &OwnedTime) -> Case {
         let share = if self.total_s != 0.0 { (time.seconds / self.total_s).min(1.0) } else { 0.0 };
         let (_, flow, direction, evidence) = &time.largest;
         let evidence = format!(
@@ -302,26 +327,26 @@ impl SummaryBuilder {
             whole_percent(share),
             general(self.total_s, 3),
             many(self.directions, "direction"),
-            owner.time()
+            party.time()
         );
         Case { share, evidence, flow: Some(*flow), direction: Some(direction) }
     }
 
     /// Connections that failed or waited, and loss recovery of the worst flow, in a capture without
     /// larger ones. The time of unanswered SYNs counts as lost, and is a case of its own.
-    fn cases_of_small_flows(&self, summary: &CaptureSummary, duration_s: f64) -> Vec<(Owner, Case)> {
+    fn cases_of_small_flows(&self, summary: &CaptureSummary, duration_s: f64) -> Vec<(Party, Case)> {
         if self.directions > 0 {
             return Vec::new();
         }
         let counts = summary.connections;
         let all = (opened(counts) + counts.midstream).max(1);
-        let failed = self.small.iter().map(|(owner, failures)| (*owner, case_of_failures(failures, all)));
-        failed.chain(self.case_of_recovery(summary, duration_s).map(|case| (Owner::Network, case))).collect()
+        let failed = self.small.iter().map(|(party, failures)| (*party, case_of_failures(failures, all)));
+        failed.chain(self.case_of_recovery(summary, duration_s).map(|case| (Party::Network, case))).collect()
     }
 
     fn case_of_recovery(&self, summary: &CaptureSummary, duration_s: f64) -> Option<Case> {
         let worst = worst_row(summary)?;
-        let has_failed = summary.connections.unanswered > 0 || self.small.iter().any(|(owner, _)| *owner == Owner::Network);
+        let has_failed = summary.connections.unanswered > 0 || self.small.iter().any(|(party, _)| *party == Party::Network);
         if has_failed || duration_s == 0.0 {
             return None;
         }
@@ -342,11 +367,11 @@ impl SummaryBuilder {
         } else {
             // No direction lasts where all packets have one time.
             let total_s = if self.total_s != 0.0 { self.total_s } else { 1.0 };
-            let mut times: Vec<&(Owner, OwnedTime)> = self.times.iter().collect();
-            times.sort_by_key(|(owner, _)| owner.verdict());
+            let mut times: Vec<&(Party, OwnedTime)> = self.times.iter().collect();
+            times.sort_by_key(|(party, _)| party.verdict());
             let parts: Vec<String> = times
                 .into_iter()
-                .map(|(owner, time)| format!("{} {}", owner.noun(), whole_percent(time.seconds / total_s)))
+                .map(|(party, time)| format!("{} {}", party.noun(), whole_percent(time.seconds / total_s)))
                 .collect();
             let listed = if parts.is_empty() { ".".into() } else { format!(" ({}).", parts.join(", ")) };
             format!(
@@ -377,22 +402,22 @@ fn worst_row(summary: &CaptureSummary) -> Option<&TopRow> {
     summary.top.iter().find(|list| list.of == "flow" && list.by == "time_lost_s")?.rows.first()
 }
 
-fn cases_of_connections(counts: ConnectionCounts) -> Vec<(Owner, Case)> {
+fn cases_of_connections(counts: ConnectionCounts) -> Vec<(Party, Case)> {
     let tried = opened(counts);
     let causes = [
-        (counts.unanswered, Owner::Network, "had no answer to the SYN: a filter on the path, or a host that is down"),
+        (counts.unanswered, Party::Network, "had no answer to the SYN: a filter on the path, or a host that is down"),
         (
             counts.refused,
-            Owner::ReceivingHost,
+            Party::ReceivingHost,
             "got a reset as the answer to the SYN: no program listens on the port, or a filter answers",
         ),
     ];
     let failed = causes.into_iter().filter(|(count, ..)| *count > 0);
     failed
-        .map(|(count, owner, meaning)| {
+        .map(|(count, party, meaning)| {
             let plural = if tried > 1 { "s" } else { "" };
             let evidence = format!("{count} of {tried} connection{plural} {meaning}.");
-            (owner, Case { share: count as f64 / tried as f64, evidence, ..Case::default() })
+            (party, Case { share: count as f64 / tried as f64, evidence, ..Case::default() })
         })
         .collect()
 }

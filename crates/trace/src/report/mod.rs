@@ -164,8 +164,13 @@ pub struct Finding {
     #[document(names("a2b", "b2a"))]
     pub direction: &'static str,
     pub finding: &'static str,
+    /// Who can change it.
+    #[document(names("sender", "receiver", "application", "router", "operator", "network", "capture"))]
+    pub owner: &'static str,
     /// Of the direction's time; none if time is no part of it.
     pub share: Option<f64>,
+    /// What can be forwarded to the owner.
+    pub sentence: String,
     /// Sentences.
     pub evidence: String,
     pub advice: Cow<'static, str>,
