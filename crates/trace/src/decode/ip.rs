@@ -101,6 +101,8 @@ fn v4(record: &Record<'_>, at: usize) -> Result<(IpHeader, u8), Skip> {
         0 => on_wire,
         len => u32::from(len),
     };
+    let padded = (total_len <= MIN_ETHERNET_PAYLOAD).then(|| pppoe_payload(record.bytes, at)).flatten();
+    let total_len = padded.map_or(total_len, |len| total_len.min(len));
     if total_len < header_len as u32 {
         return Err(Skip::BadIpv4);
     }
@@ -124,6 +126,18 @@ fn v4(record: &Record<'_>, at: usize) -> Result<(IpHeader, u8), Skip> {
         fragment: (fragment.more || fragment.offset > 0).then_some(fragment),
     };
     Ok((ip, header[9]))
+}
+
+/// Shorter Ethernet frames are padded to this, bytes (IEEE 802.3).
+const MIN_ETHERNET_PAYLOAD: u32 = 46;
+
+/// Length of the IP packet at `at` by the PPPoE header before it (RFC 2516): some devices count the padding of
+/// Ethernet frames in the total length.
+fn pppoe_payload(bytes: &[u8], at: usize) -> Option<u32> {
+    match bytes.get(at.checked_sub(8)?..at)? {
+        [0x11, 0, _, _, high, low, 0, 0x21] => u32::from(u16::from_be_bytes([*high, *low])).checked_sub(2),
+        _ => None,
+    }
 }
 
 /// IPv6 (RFC 8200): header and the protocol after its extension headers.
