@@ -98,7 +98,9 @@ impl PacketContext<'_> {
     pub fn unseen_packets(&self) -> u32 {
         // Nothing is retransmitted before its loss can show. Queues bring packets together.
         let is_late = 2 * self.pause() >= self.vantage.remote_rtt().unwrap_or(0);
-        let counts = self.sender.ip_id_counts_data && is_late || self.sender.ip_id.is_monotonic() && self.follows_rto_silence();
+        let ids = &self.sender.ip_id;
+        let may_count = ids.is_monotonic() && !ids.skips_for_others();
+        let counts = self.sender.ip_id_counts_data && is_late || may_count && self.follows_rto_silence();
         match self.segment.payload > 0 && !self.is_at_sender() && counts {
             true => self.sender.ip_id.missing_data_before_last(),
             false => 0,

@@ -259,13 +259,16 @@ impl LossHistory {
     }
 
     fn record(&mut self, ctx: &PacketContext<'_>, classification: Classification) {
-        let (was_recovering, unseen) = (self.model.is_recovering(ctx.una), ctx.unseen_packets());
+        let (was_recovering, was_repairing) = (self.model.is_recovering(ctx.una), self.model.is_in_rto_recovery(ctx.una));
+        let unseen = ctx.unseen_packets();
         self.ledger.record(&mut self.model, ctx, classification);
         if unseen == 0 {
             return;
         }
         let full = ctx.sender.full_segment;
-        if is_rto(classification.kind) {
+        if is_rto(classification.kind) && was_repairing {
+            // What is missing within the repair belongs to it: nothing new leaves before its end (RFC 5681, section 4.3).
+        } else if is_rto(classification.kind) {
             self.model.extend_unseen(ctx, self.gaps.segments(full));
         } else if classification.kind.is_recovery() {
             // A recovery retransmits from the lowest gap upwards (RFC 6675, section 5), without SACK one
@@ -435,5 +438,6 @@ fn gap_fill(ctx: &PacketContext<'_>, gap: &CaptureGap) -> GapFill {
         sender_rtt: ctx.vantage.remote_rtt(),
         tsval_diff: ctx.tsval().zip(gap.tsval).map(|(own, after)| seq_diff(after, own)),
         ip_id_diff: ip_ids.map(|(own, after)| own.wrapping_sub(after) as i16),
+        is_triggered_last: ctx.dupacks >= RULES.dupthresh && ctx.segment.ip_id.is_some() && ctx.sender.ip_id.steps_on(),
     }
 }

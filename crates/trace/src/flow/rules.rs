@@ -138,6 +138,8 @@ rules! {
     /// passes.
     min_idle_ip_ids: u16 = 16;
     per_connection_share: Ratio = (9, 10);
+    /// The share of these increments below which gaps of a counter are packets of other connections.
+    shared_counter_share: Ratio = (4, 5);
     /// Maximum share of pure ACKs among the packets of a sender whose counter's gaps are missing data.
     max_ack_share: Ratio = (1, 10);
 
@@ -202,6 +204,12 @@ rules! {
     /// is the same packet: nothing can have triggered it. Without RTT samples: of `unknown_rtt`.
     min_duplicate_rtt: i64 = 2_000_000;
     unknown_rtt: i64 = 20_000_000;
+
+    // ACKs that wait for the receiver's timer.
+
+    /// An ACK that is later than the minimum RTT by this waited for a timer or a program: delayed ACK timers
+    /// are 40 ms (Linux), 100 ms and 200 ms, at most 500 ms (RFC 1122, section 4.2.3.2); clocks have ticks.
+    min_late_ack: i64 = 30_000_000;
 
     // What limits the sender.
 

@@ -594,8 +594,8 @@ fn rule_decides_for_its_evidence_and_another_one_for_the_nearest() {
 
 /// Evidence about what fills a gap, the rule, and the nearest evidence of a retransmission with its
 /// confidence.
-fn gap_cases() -> [(GapFill, KindRule, GapFill, f32); 4] {
-    let plain = GapFill { waited: 60 * MS, sender_rtt: None, tsval_diff: None, ip_id_diff: None };
+fn gap_cases() -> [(GapFill, KindRule, GapFill, f32); 5] {
+    let plain = GapFill { waited: 60 * MS, sender_rtt: None, tsval_diff: None, ip_id_diff: None, is_triggered_last: false };
     let known = GapFill { sender_rtt: Some(100 * MS), ..plain };
     [
         (
@@ -616,6 +616,7 @@ fn gap_cases() -> [(GapFill, KindRule, GapFill, f32); 4] {
             GapFill { waited: 50 * MS, tsval_diff: Some(0), ..known },
             0.85,
         ),
+        (GapFill { waited: 0, ..plain }, KindRule::FilledSoon, GapFill { waited: 0, is_triggered_last: true, ..plain }, 0.9),
         (GapFill { waited: 3 * MS - 1, ..plain }, KindRule::FilledSoon, GapFill { waited: 3 * MS, ..plain }, 0.6),
     ]
 }

@@ -17,6 +17,9 @@ pub struct GapFill {
     pub tsval_diff: Option<i32>,
     /// The same difference of IP identifications, if the sender increments them per packet.
     pub ip_id_diff: Option<i16>,
+    /// The segment follows three duplicate ACKs, and its IP identification is a few above the highest so far: it was
+    /// sent last, whether the sender counts all packets or not.
+    pub is_triggered_last: bool,
 }
 
 /// What fills a gap.
@@ -36,6 +39,7 @@ pub fn classify_gap_fill(f: &GapFill) -> GapFiller {
         (_, Some(tsval)) if tsval < 0 => return reordered(0.98, KindRule::OlderTsval),
         (Some(_), _) => return GapFiller::Retransmission(0.99),
         (_, Some(tsval)) if tsval > 0 => return GapFiller::Retransmission(0.97),
+        _ if f.is_triggered_last => return GapFiller::Retransmission(0.9),
         _ => {}
     }
     match f.sender_rtt {

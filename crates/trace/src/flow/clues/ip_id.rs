@@ -134,6 +134,11 @@ impl IpIdTracker {
         }
     }
 
+    /// The last identification is a few above the highest before it.
+    pub fn steps_on(&self) -> bool {
+        self.seen > 1 && (1..=MAX_INCREMENT as i16).contains(&self.step)
+    }
+
     /// The last packet's identification minus the highest before it.
     #[inline]
     pub fn step(&self) -> i16 {
@@ -160,6 +165,12 @@ impl IpIdTracker {
     pub fn is_per_connection(&self) -> bool {
         let (part, whole) = RULES.per_connection_share;
         self.idle >= RULES.min_idle_ip_ids && i64::from(self.by_one) * whole >= i64::from(self.idle) * part
+    }
+
+    /// The counter skips identifications outside of recoveries so often that other connections take them.
+    pub fn skips_for_others(&self) -> bool {
+        let (part, whole) = RULES.shared_counter_share;
+        self.idle >= RULES.min_idle_ip_ids && i64::from(self.by_one) * whole < i64::from(self.idle) * part
     }
 
     /// Gaps in the counter are missing data: it counts this connection's packets, of which hardly any
