@@ -54,8 +54,8 @@ impl CaptureReport {
                 let reader = reader.borrow(py);
                 let report = Report::without_flows(&reader.analysis, &reader.capture);
                 let rows = FlowRows::of(&reader.analysis);
-                let report = Report { summary: Some(CaptureSummary::of(&rows)), ..report };
                 let index = CaptureIndex::of(&rows, THRESHOLDS, &report.concurrent, None);
+                let report = Report { summary: Some(CaptureSummary::of(&rows, &index)), ..report };
                 let estimates = PathEstimates::of(&rows, &reader.arrivals);
                 (report, Some(estimates), [index, CaptureIndex::default()], [rows.len(), 0])
             }
@@ -64,8 +64,8 @@ impl CaptureReport {
                 let ([first, second], joined) = (&reader.sides, reader.joined());
                 let report = Report::joined_without_flows(first, second, joined);
                 let [here, there] = [first, second].map(|side| FlowRows::of(&side.analysis));
-                let report = Report { summary: Some(CaptureSummary::of(&here)), ..report };
                 let index = CaptureIndex::of(&here, THRESHOLDS, &report.concurrent, Some(joined)).with_ends(&here);
+                let report = Report { summary: Some(CaptureSummary::of(&here, &index)), ..report };
                 let counts = [here.len(), there.len()];
                 (report, None, [index, CaptureIndex::default().with_ends(&there)], counts)
             }

@@ -98,9 +98,9 @@ impl CaptureSession {
     pub fn report(&self, max: usize) -> CaptureDocument {
         let rows = FlowRows::of(&self.analysis);
         let estimates = PathEstimates::of(&rows, &self.arrivals);
-        let summary = CaptureSummary::of(&rows);
-        let head = Report { summary: Some(summary), ..Report::without_flows(&self.analysis, &self.capture) };
+        let head = Report::without_flows(&self.analysis, &self.capture);
         let index = CaptureIndex::of(&rows, THRESHOLDS, &head.concurrent, None);
+        let head = Report { summary: Some(CaptureSummary::of(&rows, &index)), ..head };
         let diagnosis = CaptureDiagnosis::of_one(&head, rows.with_estimates(&estimates), &index);
         let mut builder = SummaryBuilder::default();
         let (mut failures, mut failure_count) = (Vec::new(), 0);

@@ -209,6 +209,8 @@ class HandshakeReport(TypedDict):
     server_mss: int | None
     client_window_scale: int | None
     server_window_scale: int | None
+    client_option_erased: bool
+    server_option_erased: bool
 
 class VantageReport(TypedDict):
     place: Literal["client", "server", "middle", "unknown"]
@@ -223,6 +225,9 @@ ResetReport = TypedDict(
         "at_s": float | None,
         "ttl": int | None,
         "usual_ttl": int | None,
+        "packets_after": int,
+        "went_on_at_s": float | None,
+        "accepted_after": bool,
     },
 )
 
@@ -295,6 +300,7 @@ class ZeroWindowReport(TypedDict):
     closed_s: float
     longest_s: float
     closed_at_end_s: float | None
+    opened_by_probe: int
 
 class UnansweredReport(TypedDict):
     what: str | None
@@ -308,6 +314,22 @@ class ThinkTimeReport(TypedDict):
     total_s: float
     longest_s: float
     longest_at_s: float | None
+
+class UnansweredProbesReport(TypedDict):
+    """At least three probes without an answer."""
+
+    count: int
+    first_at_s: float | None
+
+class LateAckReport(TypedDict):
+    """An ACK is late if it comes 30 ms and more beyond the minimum RTT."""
+
+    acks: int
+    held_small: int
+    held_full: int
+    waited_s: float
+    mean_ms: float | None
+    sd_ms: float | None
 
 class EcnReport(TypedDict):
     marked: int
@@ -427,6 +449,8 @@ class DirectionReport(TypedDict):
     unanswered: UnansweredReport
     think_time: ThinkTimeReport
     keep_alives: int
+    unanswered_keep_alives: UnansweredProbesReport
+    late_acks: LateAckReport
     resets: int
     ecn: EcnReport
     bad_checksums: int
@@ -476,6 +500,7 @@ class FlowReport(TypedDict):
     handshake: HandshakeReport
     vantage: VantageReport
     reset: ResetReport
+    translation_of: NotRequired[int]
     a2b: DirectionReport
     b2a: DirectionReport
     diagnosis: NotRequired[list[Finding]]
@@ -585,6 +610,7 @@ class Report(TypedDict):
     fragments: FragmentReport
     cut_short: int
     time_backwards: int
+    max_step_back_s: float
     mirrored_packets: int
     start_s: float | None
     duration_s: float

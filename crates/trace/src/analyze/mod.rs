@@ -39,6 +39,9 @@ pub struct CaptureTotals {
     pub truncated: u64,
     /// Packets with an earlier timestamp than their predecessor's.
     pub backwards: u64,
+    /// Maximum by which a timestamp is before an earlier packet's, nanoseconds.
+    pub max_step_back: i64,
+    latest_at: i64,
 }
 
 /// All flows of a capture.
@@ -188,6 +191,11 @@ impl CaptureTotals {
         self.packets += 1;
         self.bytes += u64::from(record.original_len);
         self.truncated += u64::from(record.bytes.len() < record.original_len as usize);
+        if record.at >= self.latest_at {
+            self.latest_at = record.at;
+        } else if self.packets > 1 {
+            self.max_step_back = self.max_step_back.max(self.latest_at.saturating_sub(record.at));
+        }
         self.backwards += u64::from(record.at < self.last_at && self.last_at != 0);
         self.last_at = record.at;
         true

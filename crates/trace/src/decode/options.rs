@@ -42,6 +42,7 @@ impl SackBlocks {
     }
 }
 
+const NOP: u8 = 1;
 const SACK: u8 = 5;
 
 /// Options of a SYN.
@@ -50,6 +51,8 @@ pub struct SynOptions {
     pub mss: Option<u16>,
     pub window_scale: Option<u8>,
     pub sack_permitted: bool,
+    /// Maximum number of NOPs in a row.
+    pub nops: u8,
 }
 
 /// The options of one segment. Timestamps, which most segments have, are parsed at once, other
@@ -109,18 +112,22 @@ impl<'a> Options<'a> {
 
     /// The options that only a SYN carries.
     pub fn syn(&self) -> SynOptions {
-        let mut syn = SynOptions::default();
-        for_each_option(self.bytes, |kind, value| match (kind, value.len()) {
-            (2, 2) => syn.mss = Some(u16::from_be_bytes([value[0], value[1]])),
-            (3, 1) => syn.window_scale = Some(value[0]),
-            (4, 0) => syn.sack_permitted = true,
-            _ => {}
+        let (mut syn, mut run) = (SynOptions::default(), 0);
+        for_each_option(self.bytes, |kind, value| {
+            run = if kind == NOP { run + 1 } else { 0 };
+            syn.nops = syn.nops.max(run);
+            match (kind, value.len()) {
+                (2, 2) => syn.mss = Some(u16::from_be_bytes([value[0], value[1]])),
+                (3, 1) => syn.window_scale = Some(value[0]),
+                (4, 0) => syn.sack_permitted = true,
+                _ => {}
+            }
         });
         syn
     }
 }
 
-/// Calls `each` with kind and value of every option. Returns true if an option has an invalid
+/// Calls `each` with kind and value of every option, NOPs included. Returns true if an option has an invalid
 /// length; parsing ends there.
 #[inline]
 fn for_each_option(bytes: &[u8], mut each: impl FnMut(u8, &[u8])) -> bool {
@@ -128,7 +135,10 @@ fn for_each_option(bytes: &[u8], mut each: impl FnMut(u8, &[u8])) -> bool {
     while let Some(&kind) = rest.first() {
         match kind {
             0 => return false,
-            1 => rest = &rest[1..],
+            NOP => {
+                each(NOP, &[]);
+                rest = &rest[1..];
+            }
             _ => {
                 let len = rest.get(1).map_or(0, |&len| usize::from(len));
                 if len < 2 || len > rest.len() {

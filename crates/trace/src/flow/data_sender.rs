@@ -19,14 +19,16 @@ pub struct DataSender {
     pub(super) stats: SendStats,
     /// The last new segment was not full, and was pushed.
     pub(super) is_app_limited: bool,
+    /// Payload of the last packet with new data, bytes.
+    pub(super) last_payload: u32,
     /// Of the first data packet.
     pub(super) data_ttl: u8,
 }
 
-compact!(DataSender { outstanding, tsval_clock, ip_id, initial_flight, stats, is_app_limited, data_ttl });
+compact!(DataSender { outstanding, tsval_clock, ip_id, initial_flight, stats, is_app_limited, last_payload, data_ttl });
 
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<DataSender>() <= 408);
+const _: () = assert!(size_of::<DataSender>() <= 448);
 
 /// The highest range that an ACK acknowledges.
 #[derive(Debug, Clone, Copy)]
@@ -140,8 +142,15 @@ impl DataSender {
         if keeps_timeline {
             self.stats.on_timeline(now, s.payload);
         }
+        if s.payload > 0 {
+            self.last_payload = s.payload;
+        }
         let full = self.stats.bytes().largest_segment;
-        self.is_app_limited = s.flags.has(Flags::PSH) && full > 0 && !s.payload.is_multiple_of(full);
+        let is_pushed = s.flags.has(Flags::PSH) && full > 0;
+        self.is_app_limited = is_pushed && !s.payload.is_multiple_of(full);
+        if is_pushed && !self.is_app_limited {
+            self.stats.on_pushed();
+        }
     }
 
     /// Appends `len` bytes of a segment from `start` on.

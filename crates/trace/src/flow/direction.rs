@@ -7,6 +7,7 @@ use super::events::{AckEvent, DataEvent};
 use super::ledger::{Ledger, Revision};
 use super::outstanding::SendSpace;
 use super::received_acks::ReceivedAcks;
+use super::rules::RULES;
 use super::segment_counts::SegmentCounts;
 use super::send_stats::SendStats;
 use super::sent_data::{SentData, SentPacket};
@@ -44,7 +45,11 @@ impl FlowDirection {
     #[inline]
     pub(super) fn on_ack(&mut self, now: i64, s: &Segment<'_>) -> AckEvent {
         let FlowDirection { data, acks, clues } = self;
+        let (was_closed, previous_at) = (acks.window().is_closed(), acks.last_at());
         let ack = acks.on_packet(now, s);
+        if was_closed && !acks.window().is_closed() {
+            data.on_window_opened(previous_at);
+        }
         data.begin_at_ack(now, s.ack, ack.is_first);
         clues.on_ack(now, s);
         let mut event = AckEvent::default();
@@ -106,6 +111,19 @@ impl FlowDirection {
     /// What this end has sent several times until `now` without an answer.
     pub fn unanswered(&self, now: i64) -> Option<Unanswered> {
         self.data.unanswered(now, &self.acks, self.counts().fins)
+    }
+
+    /// Keep-alive probes that nothing has answered until the flow's last packet, and the time of the first; none if
+    /// there were fewer than show that the other end is gone.
+    pub fn unanswered_probes(&self) -> Option<(u32, i64)> {
+        let probes = self.ledger()?.rare().probes;
+        let is_silent = probes.keep_alives >= u32::from(RULES.min_unanswered) && self.acks.last_at() < probes.first_at;
+        is_silent.then_some((probes.keep_alives, probes.first_at))
+    }
+
+    /// The other end has sent an ACK, captured in its direction.
+    pub fn has_acks(&self) -> bool {
+        self.acks.has_any()
     }
 
     /// Payload sent, in bytes.

@@ -38,7 +38,8 @@ impl EndClues {
     #[cold]
     #[inline(never)]
     fn on_syn(&mut self, s: &Segment<'_>) {
-        self.syn = SynOffer::of(s);
+        let copies = self.syn.copies.saturating_add(1);
+        self.syn = SynOffer { copies, ..SynOffer::of(s) };
     }
 
     /// A packet of the other end with the ACK flag.

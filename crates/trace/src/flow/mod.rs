@@ -14,6 +14,7 @@ mod direction;
 mod end_clues;
 mod events;
 mod handshake;
+mod late_acks;
 mod ledger;
 mod loss_history;
 mod mss;
@@ -37,7 +38,8 @@ pub use clues::{RttClues, VantagePoint};
 pub use direction::FlowDirection;
 pub use events::{AckEvent, DataEvent, PacketEvent};
 pub use handshake::Handshake;
-pub use ledger::{KindCounts, Ledger, RareCounts, Revision};
+pub use late_acks::LateAcks;
+pub use ledger::{KindCounts, Ledger, ProbeTimes, RareCounts, Revision};
 pub use opt_time::OptTime;
 pub use reset::Reset;
 pub use segment_counts::SegmentCounts;
@@ -148,7 +150,9 @@ impl Flow {
             self.handshake.on_syn(now, s.flags.has(Flags::ACK));
             handshake::negotiate(own, peer, s);
         }
-        if s.flags.has(Flags::RST) && self.reset.is_none() {
+        if let Some(reset) = self.reset.as_deref_mut() {
+            reset.on_packet_after(now, from, s);
+        } else if s.flags.has(Flags::RST) {
             let reset = Reset::of(now, from, from == self.client, s, &self.handshake, [own, peer]);
             self.reset = Some(Box::new(reset));
         }

@@ -3,6 +3,9 @@
 use crate::compact::compact;
 use crate::decode::Segment;
 
+/// What any host accepts, bytes (RFC 9293, section 3.7.1).
+const MIN_MSS: u32 = 536;
+
 /// Zero before it is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mss {
@@ -21,6 +24,13 @@ impl Mss {
     #[inline]
     pub fn is_exceeded_by(self, s: &Segment<'_>) -> bool {
         s.payload > u32::from(self.bytes)
+    }
+
+    /// The packet has a full segment, or more: no algorithm holds it back until another one is acknowledged.
+    /// Without an MSS, of the minimum that hosts accept (RFC 9293, section 3.7.1).
+    pub fn is_filled_by(self, s: &Segment<'_>) -> bool {
+        let mss = if self.bytes > 0 { u32::from(self.bytes) } else { MIN_MSS };
+        s.payload + u32::from(s.header_len).saturating_sub(20) >= mss
     }
 
     /// Full segments in a packet. The MSS includes options (RFC 6691), but some stacks do not count

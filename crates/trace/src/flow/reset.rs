@@ -3,6 +3,7 @@
 use super::classify::{ResetEvidence, ResetKind, classify_reset};
 use super::direction::FlowDirection;
 use super::handshake::Handshake;
+use super::opt_time::OptTime;
 use super::rules::RULES;
 use crate::compact::{Compact, Reader, Writer, compact};
 use crate::decode::{Flags, Segment, Side};
@@ -13,11 +14,16 @@ pub struct Reset {
     pub from: Side,
     pub kind: ResetKind,
     pub ttl: u8,
-    /// TTL of the SYN or of the data of the same end; none if neither was captured.
+    /// TTL of the SYN or of the data of the same end; without these, of its first packet after the reset.
     pub usual_ttl: Option<u8>,
+    /// Packets but resets of the same end after it, the first of them at `went_on_at`.
+    pub packets_after: u32,
+    pub went_on_at: OptTime,
+    /// One of them is a SYN-ACK.
+    pub is_accepted_after: bool,
 }
 
-compact!(Reset { at, from, kind, ttl, usual_ttl });
+compact!(Reset { at, from, kind, ttl, usual_ttl, packets_after, went_on_at, is_accepted_after });
 
 impl Compact for ResetKind {
     fn encode(&self, to: &mut Writer) {
@@ -46,10 +52,31 @@ impl Reset {
             has_syn_ack: handshake.syn_ack_at().is_some(),
             is_established: handshake.established_at().is_some(),
             has_closed: own.counts().fins > 0,
-            is_unanswered: own.unanswered(now).is_some(),
+            is_unanswered: own.unanswered(now).is_some() || own.unanswered_probes().is_some(),
             is_receiving: peer.payload() > 0 && (peer.in_flight() > 0 || now - peer.last_sent_at() < RULES.unread_within),
         });
         let usual = if own.data_ttl() != 0 { own.data_ttl() } else { own.syn().ttl };
-        Reset { at: now, from, kind, ttl: s.ttl, usual_ttl: (usual != 0).then_some(usual) }
+        Reset {
+            at: now,
+            from,
+            kind,
+            ttl: s.ttl,
+            usual_ttl: (usual != 0).then_some(usual),
+            packets_after: 0,
+            went_on_at: OptTime::default(),
+            is_accepted_after: false,
+        }
+    }
+
+    /// A packet after the reset: one that its end sent shows that this end has not reset the connection.
+    #[cold]
+    pub(super) fn on_packet_after(&mut self, now: i64, from: Side, s: &Segment<'_>) {
+        if from != self.from || s.flags.has(Flags::RST) {
+            return;
+        }
+        self.usual_ttl.get_or_insert(s.ttl);
+        self.packets_after = self.packets_after.saturating_add(1);
+        self.went_on_at.set_once(now);
+        self.is_accepted_after |= s.flags.has(Flags::SYN);
     }
 }

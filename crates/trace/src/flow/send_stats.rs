@@ -1,6 +1,7 @@
 //! Statistics of an end that sends data.
 
 use super::classify::SendLimit;
+use super::late_acks::LateAcks;
 use super::opt_time::OptTime;
 use super::rules::RULES;
 use crate::compact::compact;
@@ -15,9 +16,11 @@ pub struct SendStats {
     timeline: Option<Box<ByteTimeline>>,
     /// None before the first pause.
     think: Option<Box<ThinkTimes>>,
+    /// None before the first late ACK.
+    late_acks: Option<Box<LateAcks>>,
 }
 
-compact!(SendStats { bytes, times, flight, ack_clock, timeline, think });
+compact!(SendStats { bytes, times, flight, ack_clock, timeline, think, late_acks });
 
 /// Pauses of this end's application between the other end's data and its own, beyond the RTT.
 /// Times in nanoseconds.
@@ -44,11 +47,13 @@ pub struct ByteCounts {
     pub segments: u32,
     pub duplicate_acks: u32,
     pub largest_segment: u32,
+    /// Packets of full segments with PSH: a program's write ended there, or had to wait for room in the send buffer.
+    pub pushed: u32,
     /// Full segments outstanding when the first data was acknowledged; zero if not known.
     initial_window: u8,
 }
 
-compact!(ByteCounts { payload, unique, unique_ip_bytes, segments, duplicate_acks, largest_segment, initial_window });
+compact!(ByteCounts { payload, unique, unique_ip_bytes, segments, duplicate_acks, largest_segment, pushed, initial_window });
 
 /// Times by what limited the sender, nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,6 +75,11 @@ pub struct LimitTimes {
     /// last rose; SRTT showed a standing queue.
     pub flight_plateau: i64,
     pub standing_queue: i64,
+    /// Since the bytes in flight last rose, above two segments more than ever; and how often they have come back there
+    /// without a pause of the application.
+    pub since_risen: i64,
+    pub peaks: u32,
+    is_below_peak: bool,
 }
 
 compact!(LimitTimes {
@@ -83,7 +93,10 @@ compact!(LimitTimes {
     recovery,
     app_limited,
     flight_plateau,
-    standing_queue
+    standing_queue,
+    since_risen,
+    peaks,
+    is_below_peak
 });
 
 impl SendStats {
@@ -116,6 +129,22 @@ impl SendStats {
 
     pub fn think(&self) -> ThinkTimes {
         self.think.as_deref().copied().unwrap_or_default()
+    }
+
+    pub fn late_acks(&self) -> LateAcks {
+        self.late_acks.as_deref().copied().unwrap_or_default()
+    }
+
+    /// Late ACKs, if there was any.
+    #[inline]
+    pub(super) fn late_acks_mut(&mut self) -> Option<&mut LateAcks> {
+        self.late_acks.as_deref_mut()
+    }
+
+    /// The ACK of a segment that was alone in flight came `delay` later than the path explains.
+    #[cold]
+    pub(super) fn on_late_ack(&mut self, now: i64, delay: i64) {
+        self.late_acks.get_or_insert_default().on_late_ack(now, delay);
     }
 
     /// The application thought for `span` nanoseconds until now.
@@ -172,6 +201,12 @@ impl SendStats {
         self.bytes.unique_ip_bytes += u64::from(ip_len);
     }
 
+    /// A packet of full segments with PSH.
+    #[inline]
+    pub(super) fn on_pushed(&mut self) {
+        self.bytes.pushed = self.bytes.pushed.saturating_add(1);
+    }
+
     #[inline]
     pub(super) fn on_timeline(&mut self, now: i64, payload: u32) {
         self.timeline.get_or_insert_with(|| Box::new(ByteTimeline::new(now))).add(now, payload);
@@ -221,7 +256,11 @@ impl SendStats {
         let times = &mut self.times;
         match limit {
             SendLimit::ZeroWindow => return times.zero_window += span,
-            SendLimit::Idle => return times.idle += span,
+            SendLimit::Idle => {
+                // What fills the window after a pause is the application's.
+                times.is_below_peak = false;
+                return times.idle += span;
+            }
             _ => {}
         }
         times.busy += span;
@@ -229,15 +268,25 @@ impl SendStats {
         match limit {
             SendLimit::Recovery => times.recovery += span,
             SendLimit::Window => times.window += span,
-            SendLimit::Application => times.app_limited += span,
+            SendLimit::Application => {
+                times.is_below_peak = false;
+                times.app_limited += span;
+            }
             _ => {
                 if standing_queue {
                     times.standing_queue += span;
                 }
                 match self.flight.plateau(in_flight, self.bytes.largest_segment.saturating_mul(2)) {
-                    Plateau::Risen => times.flight_plateau = 0,
-                    Plateau::On => times.flight_plateau += span,
-                    Plateau::Below => {}
+                    Plateau::Risen => (times.flight_plateau, times.since_risen, times.peaks) = (0, 0, 0),
+                    Plateau::On => {
+                        times.flight_plateau += span;
+                        times.since_risen += span;
+                        times.peaks += u32::from(std::mem::take(&mut times.is_below_peak));
+                    }
+                    Plateau::Below => {
+                        times.since_risen += span;
+                        times.is_below_peak = true;
+                    }
                 }
             }
         }
@@ -247,6 +296,7 @@ impl SendStats {
     pub fn memory(&self) -> usize {
         let timeline = self.timeline.as_ref().map_or(0, |_| size_of::<ByteTimeline>());
         let think = self.think.as_ref().map_or(0, |_| size_of::<ThinkTimes>());
-        self.ack_clock.memory() + timeline + think
+        let late_acks = self.late_acks.as_ref().map_or(0, |_| size_of::<LateAcks>());
+        self.ack_clock.memory() + timeline + think + late_acks
     }
 }

@@ -146,8 +146,17 @@ impl SentData {
             0 => Classification::new(SegmentKind::WindowProbe, PROBE, KindRule::WindowProbe),
             _ => Classification::new(SegmentKind::KeepAlive, PROBE, KindRule::KeepAlive),
         };
-        self.loss_mut().ledger_mut().count(classification, 1);
+        let ledger = self.loss_mut().ledger_mut();
+        ledger.count(classification, 1);
+        ledger.on_probe(packet.now, classification.kind, packet.acks.last_at());
         DataEvent::Classified(classification)
+    }
+
+    /// A closed window opened with a packet of the other end, whose last one before it came at `previous_at`.
+    pub fn on_window_opened(&mut self, previous_at: i64) {
+        if let Some(loss) = self.loss.as_deref_mut() {
+            loss.ledger_mut().on_window_opened(previous_at);
+        }
     }
 
     /// A segment at SND.NXT.
@@ -169,6 +178,11 @@ impl SentData {
         }
         if self.space.is_all_acked() {
             self.last_advance_at = self.last_advance_at.max(now);
+            let sender = self.sender.as_deref_mut().filter(|_| s.payload > 0);
+            if let Some(late) = sender.and_then(|sender| sender.stats.late_acks_mut()) {
+                let remote_rtt = packet.peer.rtt().min_of_all().unwrap_or(0);
+                late.on_data(now, packet.peer_data.last_at, remote_rtt, packet.clues.mss().is_filled_by(s));
+            }
         } else if now - self.last_at.max(packet.acks.last_at()) >= RULES.min_probe_silence {
             self.detect_new_data_probe(packet);
         }
@@ -248,7 +262,7 @@ impl SentData {
         }
         let mut ctx = self.context(packet);
         let late = self.loss.as_ref().and_then(|loss| loss.captured_late(ctx.start(), ctx.now));
-        if is_first_after_ack(packet, &ctx) || late.is_some_and(|late| !late.was_gap) {
+        if is_first_syn(packet) || late.is_some_and(|late| !late.was_gap) {
             return self.on_new_after_ack(packet);
         }
         if let Some(late) = &late {
@@ -293,11 +307,14 @@ impl SentData {
         DataEvent::New
     }
 
-    /// One old byte of a sender that has nothing outstanding, after a silence or before a zero window.
+    /// One old byte of a sender that has nothing outstanding, after a silence, before a zero window, or where the
+    /// last segment had more: retransmissions have all of theirs.
     fn is_probe(&self, packet: &SentPacket<'_>) -> bool {
         let s = packet.segment;
         s.payload == 1
-            && (packet.now - self.last_at >= RULES.min_keep_alive || packet.acks.window().last() == 0)
+            && (packet.now - self.last_at >= RULES.min_keep_alive
+                || packet.acks.window().last() == 0
+                || self.sender.as_ref().is_some_and(|sender| sender.last_payload > 1))
             && !s.flags.has(Flags::SYN | Flags::FIN)
             && self.space.is_all_acked()
             && seq_diff(s.seq, self.space.nxt()) == 1
@@ -404,6 +421,12 @@ impl SentData {
                     loss.on_ack_rtt(sample);
                 }
                 event.rtt = Some(sample);
+                if sample >= RULES.min_late_ack && s.payload == 0 && event.acked == outstanding {
+                    let delay = sample - rtt.min_of_all().unwrap_or(sample);
+                    if delay >= RULES.min_late_ack && acked.range.len == outstanding {
+                        sender.stats.on_late_ack(now, delay);
+                    }
+                }
             }
             if s.flags.has(Flags::SYN) && acked.range.transmissions > 1 {
                 rtt.on_syn_ack(now - acked.range.last_at);
@@ -509,8 +532,8 @@ impl SentData {
     /// [`RULES`]`.min_unanswered` times, a SYN twice. `fins` is the number of FINs.
     pub fn unanswered(&self, now: i64, acks: &ReceivedAcks, fins: u8) -> Option<Unanswered> {
         let oldest = self.sender.as_ref()?.outstanding.first()?;
-        let is_last = oldest.end() == self.space.nxt() && oldest.len == 1;
-        let what = match (is_last && self.payload() == 0, is_last && fins > 0) {
+        let is_last = oldest.end() == self.space.nxt();
+        let what = match (is_last && oldest.len == 1 && self.payload() == 0, is_last && fins > 0) {
             (true, false) => UnansweredKind::Syn,
             (_, true) => UnansweredKind::Fin,
             (false, false) => UnansweredKind::Data,
@@ -527,7 +550,8 @@ impl SentData {
         if oldest.sacked.is_sacked() || is_answered || oldest.transmissions < min_copies || !backs_off || !is_long {
             return None;
         }
-        let bytes = if what == UnansweredKind::Data { oldest.len } else { 0 };
+        // SYN and FIN count as a byte each (RFC 9293, section 3.4).
+        let bytes = if what == UnansweredKind::Data { oldest.len } else { oldest.len.saturating_sub(1) };
         Some(Unanswered { what, bytes, sent_at, copies: u32::from(oldest.transmissions) })
     }
 
@@ -559,10 +583,8 @@ impl SentData {
     }
 }
 
-/// The first packet of this end, a SYN, captured just after its own ACK.
-fn is_first_after_ack(packet: &SentPacket<'_>, ctx: &PacketContext<'_>) -> bool {
-    ctx.segment.flags.has(Flags::SYN)
-        && packet.clues.counts().packets == 1
-        && ctx.now - ctx.last_ack_at <= RULES.max_capture_swap
-        && ctx.end() == ctx.una
+/// The only SYN of this end so far, captured after its own ACK or after later packets: no retransmission, as
+/// the capture has no other copy.
+fn is_first_syn(packet: &SentPacket<'_>) -> bool {
+    packet.segment.flags.has(Flags::SYN) && packet.clues.syn().copies == 1
 }

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone)]
 pub struct Unanswered {
     pub what: UnansweredKind,
-    /// Payload in bytes; zero for SYN and FIN.
+    /// Payload in bytes: of a FIN the data in its segment.
     pub bytes: u32,
     /// Times of its copies, nanoseconds; at most [`MAX_COPIES`], the first ones.
     pub sent_at: Vec<i64>,

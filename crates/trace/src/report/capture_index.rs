@@ -1,12 +1,13 @@
-//! What a diagnosis needs of all flows, in one pass: the rates of each host, flows by their ends,
+//! What a diagnosis needs of all flows: the rates of each host, flows by their ends,
 //! the largest flows, and which flows show anything that a finding could be about.
 
+use super::listeners::{self, ListenerFacts, Listeners};
 use super::{FlowCorrelation, FlowRows, name};
 use crate::decode::EndpointAddress;
 use crate::flow::{Flow, SegmentKind, Side};
 use crate::join::Joined;
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Evidence below which a flow has no finding: the thresholds of the rules (crates/diagnose).
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +30,9 @@ pub struct CaptureIndex {
     /// IP bytes and number of each flow.
     sizes: Vec<(u64, u32)>,
     by_ends: HashMap<Ends, Vec<u32>>,
+    listeners: Listeners,
+    /// Flows that are translations of another one, and that one.
+    translations: BTreeMap<u32, u32>,
 }
 
 /// Client and server.
@@ -52,6 +56,7 @@ impl CaptureIndex {
         let mut index = CaptureIndex::default();
         let mut correlated: Vec<usize> = concurrent.iter().map(|pair| pair.flows[0] - 1).collect();
         correlated.sort_unstable();
+        let mut opened = Vec::new();
         for number in 0..rows.len() {
             let flow = rows.flow(number);
             for (host, bps) in sent(&flow) {
@@ -68,8 +73,36 @@ impl CaptureIndex {
                 index.to_diagnose.push(number as u32);
             }
             index.sizes.push((bytes, number as u32));
+            index.listeners.note(&flow);
+            opened.extend(listeners::initial_numbers(&flow).map(|numbers| (numbers, number as u32)));
         }
+        index.listeners.complete(rows);
+        index.leave_out_translations(listeners::translations(opened, rows), rows);
         index
+    }
+
+    /// A translation has a finding, and its rates are those of the flow that it translates.
+    fn leave_out_translations(&mut self, translations: BTreeMap<u32, u32>, rows: &FlowRows<'_>) {
+        for &number in translations.keys() {
+            for (host, bps) in sent(&rows.flow(number as usize)) {
+                let rate = self.hosts.entry(host).or_default();
+                *rate = HostRate { bps: rate.bps - bps, directions: rate.directions - 1 };
+            }
+        }
+        self.to_diagnose.extend(translations.keys());
+        self.to_diagnose.sort_unstable();
+        self.to_diagnose.dedup();
+        self.translations = translations;
+    }
+
+    /// The flow, from 0, of which the flow with this number is a translation: the capture has both sides of a NAT.
+    pub fn translation_of(&self, number: usize) -> Option<usize> {
+        self.translations.get(&(number as u32)).map(|&first| first as usize)
+    }
+
+    /// What other connections to the flow's server show about a SYN without an answer.
+    pub fn listener(&self, flow: &Flow) -> Option<ListenerFacts> {
+        self.listeners.facts(flow)
     }
 
     /// Adds an index of flows by their ends.
@@ -142,7 +175,18 @@ fn shows_evidence(flow: &Flow, thresholds: FindingThresholds) -> bool {
         let repeats_syn = direction.ledger().is_some_and(|ledger| ledger.counts().count(SegmentKind::Handshake) > 0);
         let thinks = stats.is_some_and(|stats| super::seconds(stats.think().total) >= thresholds.think_s);
         let is_closed = direction.window().closed().is_some();
-        has_data || ttl_changes || repeats_syn || thinks || is_closed || direction.unanswered(flow.last_at()).is_some()
+        let held = stats.is_some_and(|stats| stats.late_acks().held() > 0);
+        let misses = direction.ledger().is_some_and(|ledger| ledger.rare().missed_bytes > 0);
+        let is_silent = direction.unanswered(flow.last_at()).is_some() || direction.unanswered_probes().is_some();
+        has_data
+            || ttl_changes
+            || repeats_syn
+            || thinks
+            || is_closed
+            || held
+            || misses
+            || direction.syn().is_option_erased
+            || is_silent
     };
     flow.reset().is_some() || has_evidence(Side::Low) || has_evidence(Side::High)
 }

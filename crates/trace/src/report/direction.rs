@@ -2,7 +2,7 @@
 //! docs/reference/analyze.md defines the fields.
 
 use super::{Limits, VantagePoint, limits, seconds};
-use crate::flow::{Flow, FlowDirection, Ledger, SegmentKind, SendStats, Side};
+use crate::flow::{Flow, FlowDirection, LateAcks, Ledger, SegmentKind, SendStats, Side};
 use crate::metrics::{ACK_BINS_MS, AckClock};
 use ackclock_contract::Document;
 use ackclock_core::statistics::SummaryStats;
@@ -49,6 +49,10 @@ pub struct DirectionReport {
     /// Pauses of this end's application between the other end's data and its own.
     pub think_time: ThinkTimeReport,
     pub keep_alives: u32,
+    /// Keep-alive probes that nothing answered until the flow's last packet.
+    pub unanswered_keep_alives: UnansweredProbesReport,
+    /// ACKs of a segment that was alone in flight, later than the path explains, and the data that waited for them.
+    pub late_acks: LateAckReport,
     pub resets: u32,
     pub ecn: EcnReport,
     pub bad_checksums: u64,
@@ -150,6 +154,8 @@ pub struct ZeroWindowReport {
     pub longest_s: f64,
     /// For how long the window was zero at the flow's last packet; none if it was open.
     pub closed_at_end_s: Option<f64>,
+    /// Times that it opened with the answer to a probe; the others the receiver announced.
+    pub opened_by_probe: u32,
 }
 
 #[derive(Debug, Default, Serialize, Document)]
@@ -163,6 +169,28 @@ pub struct UnansweredReport {
     pub sent_at_s: Vec<f64>,
     /// From the first copy to the flow's last packet.
     pub lasted_s: Option<f64>,
+}
+
+/// At least three probes without an answer.
+#[derive(Debug, Default, Serialize, Document)]
+pub struct UnansweredProbesReport {
+    pub count: u32,
+    /// Time of the first one after the flow's first packet.
+    pub first_at_s: Option<f64>,
+}
+
+/// An ACK is late if it comes 30 ms and more beyond the minimum RTT.
+#[derive(Debug, Default, Serialize, Document)]
+pub struct LateAckReport {
+    pub acks: u32,
+    /// Segments that left right after such an ACK: less than full ones, which Nagle's algorithm holds back, and
+    /// full ones of a sender with one segment in flight.
+    pub held_small: u32,
+    pub held_full: u32,
+    /// Sum, mean and standard deviation of the delays of the ACKs that these waited for, beyond the minimum RTT.
+    pub waited_s: f64,
+    pub mean_ms: Option<f64>,
+    pub sd_ms: Option<f64>,
 }
 
 #[derive(Debug, Default, Serialize, Document)]
@@ -245,6 +273,8 @@ impl DirectionReport {
             unanswered: UnansweredReport::of(flow, direction),
             think_time: ThinkTimeReport::of(flow, direction),
             keep_alives: kinds.count(SegmentKind::KeepAlive),
+            unanswered_keep_alives: UnansweredProbesReport::of(flow, direction),
+            late_acks: direction.stats().map(|stats| LateAckReport::of(&stats.late_acks())).unwrap_or_default(),
             resets: c.resets,
             ecn: EcnReport { marked: u64::from(c.ce_marks), echoed: u64::from(c.ece), reduced: u64::from(c.cwr) },
             bad_checksums: u64::from(c.bad_checksums),
@@ -286,6 +316,7 @@ impl ZeroWindowReport {
             closed_s: seconds(closed.total.saturating_add(open_end.unwrap_or(0))),
             longest_s: seconds(closed.longest.max(open_end.unwrap_or(0))),
             closed_at_end_s: open_end.map(seconds),
+            opened_by_probe: direction.ledger().map_or(0, |ledger| ledger.rare().probes.answers_opened),
         }
     }
 }
@@ -300,6 +331,21 @@ impl UnansweredReport {
             lasted_s: unanswered.sent_at.first().map(|at| seconds(flow.last_at() - at)),
             sent_at_s: unanswered.sent_at.iter().map(|at| seconds(at - flow.first_at())).collect(),
         }
+    }
+}
+
+impl UnansweredProbesReport {
+    fn of(flow: &Flow, direction: &FlowDirection) -> UnansweredProbesReport {
+        let Some((count, first_at)) = direction.unanswered_probes() else { return UnansweredProbesReport::default() };
+        UnansweredProbesReport { count, first_at_s: Some(seconds(first_at - flow.first_at())) }
+    }
+}
+
+impl LateAckReport {
+    fn of(late: &LateAcks) -> LateAckReport {
+        let (mean_ms, sd_ms) = late.delay_ms().unzip();
+        let (held_small, held_full) = (late.small, late.full);
+        LateAckReport { acks: late.acks, held_small, held_full, waited_s: seconds(late.waited), mean_ms, sd_ms }
     }
 }
 

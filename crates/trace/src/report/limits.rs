@@ -48,7 +48,13 @@ pub fn of(flow: &Flow, side: Side, vantage: VantagePoint) -> Option<Limits> {
     }
     let queued = t.standing_queue.min(open);
     let quiet = open - queued;
-    let plateau = if is_send_buffer_limited(direction) { t.flight_plateau.min(quiet) } else { 0 };
+    let plateau = if is_send_buffer_limited(direction) {
+        t.flight_plateau.min(quiet)
+    } else if returns_to_a_cap(direction) {
+        t.since_risen.min(quiet)
+    } else {
+        0
+    };
     Some(Limits {
         receive_window: Some(share(t.window + t.zero_window)),
         send_buffer: Some(share(plateau)),
@@ -69,5 +75,27 @@ fn is_send_buffer_limited(direction: &FlowDirection) -> bool {
             && plateau * 2 > s.times().busy
             && direction.rtt().from_acks().smoothed().is_some_and(|(rtt, _)| plateau > MIN_PLATEAU_RTTS * rtt)
             && u64::from(s.flight().max()) + 2 * u64::from(s.bytes().largest_segment) < u64::from(max_window)
+    })
+}
+
+/// Times that the bytes in flight come back to their maximum, RTTs for which they do not exceed it, and the share of
+/// full segments with PSH, of a sender whose program waits for room in its send buffer.
+const MIN_PEAKS: u32 = 8;
+const MIN_CAPPED_RTTS: i64 = 20;
+const PUSHED: (u32, u32) = (1, 4);
+
+/// True if the bytes in flight come back to one maximum again and again, and a quarter of the full segments is pushed:
+/// a congestion window without losses would have grown, and TCP pushes what it has when the program has to wait for
+/// room. The bytes are fewer in between, as the program is woken once a third of the buffer is free.
+fn returns_to_a_cap(direction: &FlowDirection) -> bool {
+    let spurious = direction.ledger().map_or(0, |ledger| ledger.rare().spurious.all());
+    direction.stats().is_some_and(|s| {
+        let (times, bytes, max_window) = (s.times(), s.bytes(), direction.window().max().unwrap_or(0));
+        direction.retransmitted() <= spurious
+            && times.peaks >= MIN_PEAKS
+            && times.since_risen * 2 > times.busy
+            && direction.rtt().from_acks().smoothed().is_some_and(|(rtt, _)| times.since_risen > MIN_CAPPED_RTTS * rtt)
+            && u64::from(bytes.pushed) * u64::from(PUSHED.1) >= u64::from(bytes.segments) * u64::from(PUSHED.0)
+            && u64::from(s.flight().max()) + 2 * u64::from(bytes.largest_segment) < u64::from(max_window)
     })
 }

@@ -9,6 +9,7 @@ mod flat_table;
 mod flow_rows;
 pub mod json_text;
 mod limits;
+mod listeners;
 mod path_estimate;
 mod summary;
 mod two_captures;
@@ -18,11 +19,15 @@ pub use crate::flow::VantagePoint;
 pub use capture_index::{CaptureIndex, FindingThresholds, with_end};
 pub use concurrency::FlowCorrelation;
 pub use datagrams::{UdpFlowReport, UdpReport};
-pub use direction::{AckGaps, DirectionReport, HistogramBin, KindReport, ThinkTimeReport, UnansweredReport, ZeroWindowReport};
+pub use direction::{
+    AckGaps, DirectionReport, HistogramBin, KindReport, LateAckReport, ThinkTimeReport, UnansweredProbesReport, UnansweredReport,
+    ZeroWindowReport,
+};
 pub use events::{EventOrder, EventReport};
 pub use flat_table::{FlatColumn, FlatTable, FlatValues};
 pub use flow_rows::FlowRows;
 pub use limits::Limits;
+pub use listeners::ListenerFacts;
 pub use path_estimate::{PathEstimate, PathEstimates};
 pub use summary::{CaptureSummary, ConnectionCounts, FindingCount, TopList, TopRow, VerdictReport};
 pub use two_captures::{
@@ -41,7 +46,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-#[derive(Debug, Serialize, Document)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct Report {
     /// The path of the capture, as given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,6 +65,8 @@ pub struct Report {
     pub fragments: FragmentReport,
     pub cut_short: u64,
     pub time_backwards: u64,
+    /// Maximum by which a timestamp is before an earlier packet's.
+    pub max_step_back_s: f64,
     /// Copies of packets that were left out, as a mirror port makes them.
     pub mirrored_packets: u64,
     /// Unix time of the first packet.
@@ -87,7 +94,7 @@ pub struct Report {
 }
 
 /// Counts of IP fragments with TCP in them.
-#[derive(Debug, Serialize, Document)]
+#[derive(Debug, Default, Serialize, Document)]
 pub struct FragmentReport {
     pub pieces: u64,
     /// Reassembled datagrams.
@@ -121,6 +128,10 @@ pub struct FlowReport {
     pub handshake: HandshakeReport,
     pub vantage: VantageReport,
     pub reset: ResetReport,
+    /// The flow that this one is after address translation, by number: the capture has both sides of a NAT, and
+    /// the summary counts this one not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub translation_of: Option<usize>,
     pub a2b: DirectionReport,
     pub b2a: DirectionReport,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,6 +153,11 @@ pub struct ResetReport {
     /// Its TTL, and that of the SYN or of the data of the same end: a middlebox has another distance.
     pub ttl: Option<u8>,
     pub usual_ttl: Option<u8>,
+    /// Packets but resets of the same end after it: this end has not reset the connection if it goes on.
+    pub packets_after: u32,
+    /// Time of the first of them after the flow's first packet, and whether one of them accepts the connection.
+    pub went_on_at_s: Option<f64>,
+    pub accepted_after: bool,
 }
 
 impl ResetReport {
@@ -153,6 +169,9 @@ impl ResetReport {
             at_s: Some(seconds(reset.at - flow.first_at())),
             ttl: Some(reset.ttl),
             usual_ttl: reset.usual_ttl,
+            packets_after: reset.packets_after,
+            went_on_at_s: reset.went_on_at.get().map(|at| seconds(at - flow.first_at())),
+            accepted_after: reset.is_accepted_after,
         }
     }
 }
@@ -206,6 +225,9 @@ pub struct HandshakeReport {
     pub server_mss: Option<u16>,
     pub client_window_scale: Option<u8>,
     pub server_window_scale: Option<u8>,
+    /// The end's SYN has four NOPs and more in a row, as a device leaves that takes an option away.
+    pub client_option_erased: bool,
+    pub server_option_erased: bool,
 }
 
 /// Maximum number of flows that are listed; a document of a million flows takes gigabytes.
@@ -256,6 +278,7 @@ impl Report {
             fragments: FragmentReport::of(analysis.fragment_counts()),
             cut_short: totals.truncated,
             time_backwards: totals.backwards,
+            max_step_back_s: seconds(totals.max_step_back),
             mirrored_packets: analysis.mirrored(),
             udp: UdpReport::of(analysis),
             udp_flows: Some(Vec::new()),
@@ -279,6 +302,8 @@ impl FlowReport {
         let h = flow.handshake();
         let (syn_at, syn_ack_at, established_at) = (h.syn_at(), h.syn_ack_at(), h.established_at());
         let (client_syn, server_syn) = (client.syn(), server.syn());
+        // A SYN that is captured after its answer shows no time.
+        let is_in_order = syn_at <= syn_ack_at || syn_ack_at.is_none();
         FlowReport {
             flow: None,
             client: name(flow.endpoint(a)),
@@ -288,10 +313,10 @@ impl FlowReport {
             frames,
             start_s: seconds(flow.first_at().saturating_sub(start)),
             duration_s: seconds(flow.last_at() - flow.first_at()),
-            handshake_rtt_ms: syn_at.zip(established_at).map(|(from, to)| ms(to - from)),
+            handshake_rtt_ms: syn_at.zip(established_at).filter(|_| is_in_order).map(|(from, to)| ms(to - from)),
             handshake: HandshakeReport {
                 complete: syn_at.is_some() && syn_ack_at.is_some() && established_at.is_some(),
-                server_side_ms: syn_at.zip(syn_ack_at).map(|(from, to)| ms(to - from)),
+                server_side_ms: syn_at.zip(syn_ack_at).filter(|_| is_in_order).map(|(from, to)| ms(to - from)),
                 client_side_ms: syn_ack_at.zip(established_at).map(|(from, to)| ms(to - from)),
                 mss: client_syn.mss.into_iter().chain(server_syn.mss).min(),
                 sack: client_syn.sack && server_syn.sack,
@@ -309,10 +334,13 @@ impl FlowReport {
                 server_mss: server_syn.mss,
                 client_window_scale: client_syn.window_scale,
                 server_window_scale: server_syn.window_scale,
+                client_option_erased: client_syn.is_option_erased,
+                server_option_erased: server_syn.is_option_erased,
             },
             a2b: DirectionReport::of(flow, a, vantage.place),
             b2a: DirectionReport::of(flow, b, vantage.place),
             reset: ResetReport::of(flow),
+            translation_of: None,
             vantage,
             diagnosis: None,
             limit: None,

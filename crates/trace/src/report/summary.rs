@@ -1,7 +1,7 @@
 //! The whole capture in short: how its connections began and ended, and the hosts, ports and flows
 //! with most bytes, retransmissions and time lost.
 
-use super::{FlowRows, name, seconds};
+use super::{CaptureIndex, FlowRows, name, seconds};
 use crate::decode::EndpointAddress;
 use crate::flow::{Flow, Side};
 use ackclock_contract::Document;
@@ -131,12 +131,12 @@ enum Opening {
 }
 
 impl CaptureSummary {
-    /// One pass over all flows that are listed.
-    pub fn of(rows: &FlowRows<'_>) -> CaptureSummary {
+    /// One pass over all flows that are listed, without translations of others.
+    pub fn of(rows: &FlowRows<'_>, index: &CaptureIndex) -> CaptureSummary {
         let mut summary = CaptureSummary::default();
         let (mut hosts, mut ports) = (BTreeMap::<u128, FlowTotals>::new(), BTreeMap::<u16, FlowTotals>::new());
         let mut flows: [Vec<(FlowTotals, usize)>; 3] = Default::default();
-        for number in 0..rows.len() {
+        for number in (0..rows.len()).filter(|number| index.translation_of(*number).is_none()) {
             let flow = rows.flow(number);
             let (opening, totals) = (opening(&flow), totals(&flow));
             summary.connections.add(opening, flow.reset().is_some());
@@ -219,7 +219,8 @@ fn opening(flow: &Flow) -> Opening {
         (true, true, true) => Opening::Established,
         (true, true, false) => Opening::HalfOpen,
         (true, false, _) if server.resets > 0 && u64::from(server.packets) == u64::from(server.resets) => Opening::Refused,
-        (true, false, _) if server.packets == 0 => Opening::Unanswered,
+        // The client acknowledges what only the other direction of the path shows.
+        (true, false, _) if server.packets == 0 && !flow.direction(flow.client().other()).has_acks() => Opening::Unanswered,
         (true, false, _) => Opening::HalfOpen,
         (false, ..) => Opening::Midstream,
     }

@@ -192,3 +192,76 @@ fn think_time_is_the_pause_beyond_the_rtt_when_an_end_answers_late() {
     let greeting = with(vec![(340, server(100, 100, 50)), (360, client(100, 150, 20))]);
     assert!(close(greeting.b2a.think_time.total_s, 0.3), "{:?}", greeting.b2a.think_time);
 }
+
+// finding("C23")
+#[test]
+fn fin_is_unanswered_with_its_data_when_its_copies_back_off() {
+    let fin = |at| (at, Tcp { flags: FIN_ACK, ..client(100, 100, 31) });
+    let report = with([200, 510, 1120, 2330, 4740].map(fin).to_vec());
+    let unanswered = &report.a2b.unanswered;
+    assert_eq!((unanswered.what, unanswered.bytes, unanswered.copies), (Some("fin"), 31, 5));
+    // Two copies may be a capture that ends.
+    assert_eq!(with([200, 510].map(fin).to_vec()).a2b.unanswered.what, None);
+}
+
+// finding("C29")
+#[test]
+fn probes_of_an_idle_connection_are_no_retransmissions_with_a_byte_or_without() {
+    let response = || vec![(30, client(100, 100, 100)), (50, server(100, 200, 1000)), (51, client(200, 1100, 0))];
+    let probe = |at, payload| (at, client(199, 1100, payload));
+    let answered = |at, payload| [probe(at, payload), (at + 20, server(1100, 200, 0))];
+    let kept = [response(), answered(1000, 0).into(), answered(2000, 1).into(), answered(3000, 1).into()].concat();
+    let report = with(kept.clone());
+    assert_eq!((report.a2b.keep_alives, report.a2b.retransmitted_segments), (3, 0));
+    assert_eq!(report.a2b.unanswered_keep_alives.count, 0);
+    let silent = [6000, 7000, 8000].map(|at| probe(at, 0)).to_vec();
+    let reset = vec![(9000, Tcp { flags: RST_ACK, ..client(200, 1100, 0) })];
+    let report = with([kept.clone(), silent, reset].concat());
+    assert_eq!((report.a2b.keep_alives, report.a2b.unanswered_keep_alives.count), (6, 3));
+    assert!(close(report.a2b.unanswered_keep_alives.first_at_s.unwrap(), 6.0));
+    assert_eq!(report.reset.kind, Some("gave_up"));
+    // Two probes may be a capture that ends; an answer ends them all.
+    assert_eq!(with([kept.clone(), vec![probe(6000, 0), probe(7000, 0)]].concat()).a2b.unanswered_keep_alives.count, 0);
+    let late = [kept, [6000, 7000, 8000].map(|at| probe(at, 0)).to_vec(), vec![(8020, server(1100, 200, 0))]].concat();
+    assert_eq!(with(late).a2b.unanswered_keep_alives.count, 0);
+}
+
+// finding("C29")
+#[test]
+fn segment_of_one_byte_is_retransmitted_when_the_sender_had_sent_it_so() {
+    let typed = vec![(30, client(100, 100, 1)), (50, server(100, 101, 0)), (300, client(100, 100, 1))];
+    let report = with(typed);
+    assert_eq!((report.a2b.keep_alives, report.a2b.retransmitted_segments), (0, 1));
+}
+
+// finding("C30")
+#[test]
+fn reset_is_not_of_its_end_when_that_end_goes_on() {
+    let rst = Tcp { flags: RST_ACK, ttl: 46, ..server(0, 100, 0) };
+    let accepted = Tcp { from_server: true, seq: 99, ack: 100, syn: true, ttl: 49, ..Tcp::default() };
+    let report = flow(&[(0, syn()), (234, rst), (1266, accepted), (1268, client(100, 100, 25))]);
+    let reset = &report.reset;
+    assert_eq!((reset.kind, reset.ttl, reset.usual_ttl), (Some("refused"), Some(46), Some(49)));
+    assert_eq!((reset.packets_after, reset.accepted_after), (1, true));
+    assert!(close(reset.went_on_at_s.unwrap(), 1.266));
+    // The other end answers what it had not received; the end that reset is silent, or resets again.
+    let own = Tcp { flags: RST_ACK, ..server(100, 100, 0) };
+    let report = with(vec![(50, own), (51, client(100, 100, 100)), (70, Tcp { flags: RST, ..server(100, 0, 0) })]);
+    assert_eq!((report.reset.packets_after, report.reset.went_on_at_s), (0, None));
+}
+
+// finding("C34")
+#[test]
+fn window_opens_by_a_probe_when_its_answer_is_the_first_packet_after_it() {
+    let closed = |ack| Tcp { window: 0, ..client(100, ack, 0) };
+    let (mut probed, mut announced) = (Vec::new(), Vec::new());
+    for n in 0..3u32 {
+        let (at, seq) = (100 + u64::from(n) * 1000, 100 + n * 1000);
+        let fills = [(at, server(seq, 100, 1000)), (at + 1, closed(seq + 1000))];
+        let (probe, opens) = ((at + 200, server(seq + 999, 100, 0)), client(100, seq + 1000, 0));
+        probed.extend(fills.into_iter().chain([probe, (at + 201, opens)]));
+        announced.extend(fills.into_iter().chain([probe, (at + 201, closed(seq + 1000)), (at + 300, opens)]));
+    }
+    let window = |packets| with(packets).b2a.zero_window.opened_by_probe;
+    assert_eq!((window(probed), window(announced)), (3, 0));
+}

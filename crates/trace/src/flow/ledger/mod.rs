@@ -8,7 +8,7 @@ pub mod revise;
 mod spurious;
 
 pub use kind_counts::KindCounts;
-pub use rare_counts::RareCounts;
+pub use rare_counts::{ProbeTimes, RareCounts};
 pub use retransmission::Retransmission;
 pub use revise::{ProcessedAck, Repeated, Revision};
 
@@ -140,6 +140,26 @@ impl Ledger {
         self.counts.add(SegmentKind::GoBackN, UNSEEN, after_rto);
         self.counts.add(SegmentKind::Fast, UNSEEN, lost - after_rto);
         self.rare_mut().unseen += lost;
+    }
+
+    /// A probe of an idle connection or of a closed window, after the other end's last packet at `answered_at`.
+    pub fn on_probe(&mut self, now: i64, kind: SegmentKind, answered_at: i64) {
+        let probes = &mut self.rare_mut().probes;
+        if kind == SegmentKind::KeepAlive {
+            if answered_at >= probes.last_at {
+                (probes.keep_alives, probes.first_at) = (0, now);
+            }
+            probes.keep_alives = probes.keep_alives.saturating_add(1);
+        }
+        probes.last_at = now;
+    }
+
+    /// A closed window opened with a packet of the other end, whose last one before it came at `previous_at`: it
+    /// answers a probe if one was sent since.
+    pub fn on_window_opened(&mut self, previous_at: i64) {
+        if let Some(rare) = self.rare.as_deref_mut().filter(|rare| rare.probes.last_at > previous_at) {
+            rare.probes.answers_opened += 1;
+        }
     }
 
     /// Counts a new segment that was sent when a tail loss probe was due.

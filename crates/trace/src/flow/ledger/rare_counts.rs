@@ -18,9 +18,20 @@ pub struct RareCounts {
     pub unseen: u32,
     /// Retransmissions that fill a gap: the first copy was lost before the capture point.
     pub lost_upstream: u32,
+    pub probes: ProbeTimes,
 }
 
-compact!(RareCounts { missed_bytes, spurious, probe_candidates, shows_probes, fast_then_timeout, pairs, unseen, lost_upstream });
+compact!(RareCounts {
+    missed_bytes,
+    spurious,
+    probe_candidates,
+    shows_probes,
+    fast_then_timeout,
+    pairs,
+    unseen,
+    lost_upstream,
+    probes
+});
 
 impl RareCounts {
     /// Tail loss probes with new data, of a sender that is known to probe.
@@ -28,6 +39,19 @@ impl RareCounts {
         if self.shows_probes { self.probe_candidates } else { 0 }
     }
 }
+
+/// Probes of an idle connection or of a closed window (RFC 9293, sections 3.8.4 and 3.8.6.1), and their answers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProbeTimes {
+    /// Keep-alive probes since the last one that was answered, and the time of the first of them.
+    pub keep_alives: u32,
+    pub first_at: i64,
+    pub last_at: i64,
+    /// Times that a closed window opened with the answer to a probe.
+    pub answers_opened: u32,
+}
+
+compact!(ProbeTimes { keep_alives, first_at, last_at, answers_opened });
 
 /// Pairs of a fast retransmission and an RTO in the same recovery, mostly of different segments, and
 /// the test of `wimax-measured` for spurious ones (papers/README.md, 7.7).
