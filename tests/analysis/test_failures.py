@@ -109,6 +109,32 @@ SCRIPTS: dict[str, tuple[tuple[Packet, ...], str, str, str]] = {
         "network",
         "with a TTL of 60; its other packets have 64",
     ),
+    "injected": (
+        (
+            OPEN[0],
+            Packet(0.01, False, RST | ACK, 0, 1, ttl=46),
+            Packet(0.02, False, SYN | ACK, 0, 1),
+            OPEN[2],
+            REQUEST,
+            Packet(0.055, False, PSH | ACK, 1, 301, 1000),
+        ),
+        "reset_injected",
+        "network",
+        "the server did not send it: it accepted the connection 10 ms later",
+    ),
+    "idle and forgotten": (
+        (
+            *OPEN,
+            REQUEST,
+            RESPONSE,
+            Packet(0.056, True, ACK, 301, 1001),
+            *(Packet(at, True, ACK, 300, 1001) for at in (5.0, 6.0, 7.0)),
+            Packet(8.0, True, RST | ACK, 301, 1001),
+        ),
+        "keepalive_unanswered",
+        "network",
+        "3 keep-alive probes of the client had no answer in 3 s, and the client then gave up with a reset",
+    ),
     "restarted": (
         (
             *OPEN,

@@ -25,8 +25,8 @@ FINDING_ROWS = ROOT / "crates/diagnose/src/capture/tests.rs"
 FUNCTION = re.compile(r"^ *fn (\w+)\(", re.MULTILINE)
 SENTENCE = 4
 """Underscores in the name of a test."""
-OF_CAPTURES = ("mirrored_capture",)
-"""Findings of a count of packets: the test of all rules calls them without a row."""
+OF_CAPTURES = ("mirrored_capture", "clock_steps")
+"""Findings about a whole capture: the test of all rules calls them without a row."""
 SOURCE = re.compile(r"\]\((?:\.\./)+(crates/[\w/-]+\.rs)[)#]")
 
 

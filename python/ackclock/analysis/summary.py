@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ackclock.format import many, size
+from ackclock.format import many, milliseconds, size
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import CaptureSummary, Report, TopRow
@@ -47,6 +47,18 @@ def mirrored_line(document: Report) -> str:
     return (
         f"{text}, as a mirror port of both directions or a capture on several interfaces makes them. They are left out "
         "of all other figures."
+    )
+
+
+def clock_line(document: Report) -> str:
+    """That timestamps step back, as a sentence; empty without the finding ``clock_steps``."""
+    step_s = document.get("max_step_back_s", 0.0)
+    if not any(one["finding"] == "clock_steps" for one in document["summary"].get("findings") or ()):
+        return ""
+    steps, packets = document["time_backwards"], document["packets"]
+    return (
+        f"{steps} of {packets} timestamps step back, by up to {milliseconds(1e3 * step_s)}: the clock of the capture was set, or its "
+        "packets stand in another order than they passed. Findings about their order are left out."
     )
 
 

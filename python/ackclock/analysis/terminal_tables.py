@@ -11,7 +11,7 @@ from ackclock import _native
 from ackclock.analysis.capture_document import CaptureDocument
 from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionViews
-from ackclock.analysis.summary import connections_line, mirrored_line, top_rows, udp_line, verdict_line
+from ackclock.analysis.summary import clock_line, connections_line, mirrored_line, top_rows, udp_line, verdict_line
 from ackclock.format import column_ms, column_percent, many, rate, size
 from ackclock.statistics.summary_stats import stats_of
 
@@ -77,7 +77,8 @@ def _summary(document: Report) -> Table:
     table.add_column("", overflow="fold")
     table.add_row("verdict", verdict_line(summary))
     table.add_row("connections", connections_line(summary))
-    for name, line in (("UDP", udp_line(document)), ("capture", mirrored_line(document))):
+    lines = (("UDP", udp_line(document)), ("capture", mirrored_line(document)), ("clock", clock_line(document)))
+    for name, line in lines:
         if line:
             table.add_row(name, line)
     return table

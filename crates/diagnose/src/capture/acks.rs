@@ -126,7 +126,11 @@ pub fn relief(transfer: &Transfer<'_>) -> &'static str {
 pub fn ack_compression(transfer: &Transfer<'_>) -> Option<Claim> {
     let gaps = &transfer.figures.ack_interarrival_ms;
     // At the receiver, gaps are those between departures.
-    if gaps.gaps.count < ENOUGH || !transfer.shows_pace() {
+    if gaps.gaps.count < ENOUGH || !transfer.shows_pace() || !has_several_in_flight(transfer) {
+        return None;
+    }
+    // What spaces data most of the time is the closed window.
+    if transfer.closed_share() > MOSTLY {
         return None;
     }
     let (compressed, close) = (gaps.compressed_share.unwrap_or(0.0), close_share(gaps));
@@ -160,6 +164,11 @@ pub fn ack_compression(transfer: &Transfer<'_>) -> Option<Claim> {
         advice = "Bunched ACKs release bursts of data: pacing at the sender prevents that.";
     }
     Some(Claim::new(evidence + ".", advice))
+}
+
+/// Whether two segments were in flight at once: the ACKs of single ones cannot be compressed.
+fn has_several_in_flight(transfer: &Transfer<'_>) -> bool {
+    transfer.figures.outstanding_bytes.max >= 2 * u64::from(transfer.segment())
 }
 
 /// Share of gaps of 1 ms or less.

@@ -1,6 +1,6 @@
 //! The facts of the rules about a connection.
 
-use ackclock_trace::report::FlowReport;
+use ackclock_trace::report::{FlowReport, ListenerFacts};
 
 /// A connection, and what a second capture has of it.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +13,8 @@ pub struct Connection<'a> {
     pub namesake: Option<&'a FlowReport>,
     /// Unix times of the first packets of both captures.
     pub starts_s: [f64; 2],
+    /// What other connections show if the server left a SYN without an answer.
+    pub listener: Option<ListenerFacts>,
 }
 
 impl Connection<'_> {

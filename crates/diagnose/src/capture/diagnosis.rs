@@ -4,6 +4,7 @@ use super::connection::Connection;
 use super::failures::THINK_S;
 use super::handshake::{ENOUGH_PACKETS, TTL_DIFFERENCE};
 use super::limit_shares::limit;
+use super::recording::clock_steps;
 use super::rule::{Check, Rule, RuleClaim};
 use super::rules::RULES;
 use super::sending_end::SendingEnd;
@@ -11,7 +12,12 @@ use super::transfer::{ENOUGH_BYTES, Transfer};
 use super::verdict::SummaryBuilder;
 use crate::limit::LimitKind;
 use ackclock_trace::join::Joined;
-use ackclock_trace::report::{CaptureIndex, DirectionLimits, FindingThresholds, FlowCorrelation, FlowReport, FlowRows, Report};
+use ackclock_trace::report::{
+    CaptureIndex, DirectionLimits, FindingThresholds, FlowCorrelation, FlowReport, FlowRows, ListenerFacts, Report,
+};
+
+/// Findings about the order of packets: a capture whose timestamps step back does not show it.
+const ABOUT_ORDER: [&str; 3] = ["reordering", "handshake_loss", "spurious_retransmissions"];
 
 /// The evidence below which no rule has a finding about a flow.
 pub const THRESHOLDS: FindingThresholds =
@@ -63,13 +69,15 @@ impl<'a> CaptureDiagnosis<'a> {
 
     /// The flow with this number, from 0, without its findings.
     pub fn row(&self, number: usize) -> FlowReport {
-        FlowReport { flow: Some(number + 1), ..self.first.row(number) }
+        let translation_of = self.indexes[0].translation_of(number).map(|first| first + 1);
+        FlowReport { flow: Some(number + 1), translation_of, ..self.first.row(number) }
     }
 
     /// The facts of the flow with this number, from 0. Panics if there is none.
     pub fn flow(&self, number: usize) -> FlowDiagnosis<'a> {
         let flow = self.row(number);
-        let rates = self.indexes[0].rates_of_others(&self.first.flow(number));
+        let index = self.indexes[0];
+        let rates = index.rates_of_others(&self.first.flow(number));
         let (mut partner, mut namesake) = (None, None);
         if let Some((rows, joined)) = &self.second {
             partner = joined.partner(number).filter(|&other| other < rows.len()).map(|other| rows.row(other));
@@ -84,7 +92,9 @@ impl<'a> CaptureDiagnosis<'a> {
             partner,
             namesake,
             rates_of_others: rates,
-            concurrent: &self.head.concurrent,
+            head: self.head,
+            index,
+            listener: index.listener(&self.first.flow(number)),
             starts_s: [self.head.start_s, second_start].map(|start| start.unwrap_or(0.0)),
             may_have_findings: self.may_have_findings(number),
         }
@@ -98,7 +108,9 @@ pub struct FlowDiagnosis<'a> {
     namesake: Option<FlowReport>,
     /// Rates at which the client and the server send in their other flows, bit/s.
     rates_of_others: [f64; 2],
-    concurrent: &'a [FlowCorrelation],
+    head: &'a Report,
+    index: &'a CaptureIndex,
+    listener: Option<ListenerFacts>,
     starts_s: [f64; 2],
     /// False for a flow without any evidence: it has no findings.
     pub may_have_findings: bool,
@@ -117,9 +129,16 @@ impl FlowDiagnosis<'_> {
     /// The claims of all rules by decreasing share of time.
     pub fn claims(&self, transfers: &[Transfer<'_>]) -> Vec<RuleClaim> {
         let (partner, namesake) = (self.partner.as_ref(), self.namesake.as_ref());
-        let connection = Connection { flow: &self.flow, partner, namesake, starts_s: self.starts_s };
-        let pairs: Vec<&FlowCorrelation> = self.concurrent.iter().filter(|pair| Some(pair.flows[0]) == self.flow.flow).collect();
-        claims_of(&connection, transfers, &pairs)
+        let (starts_s, listener) = (self.starts_s, self.listener);
+        let connection = Connection { flow: &self.flow, partner, namesake, starts_s, listener };
+        let is_other = |pair: &&FlowCorrelation| self.index.translation_of(pair.flows[1] - 1).is_none();
+        let of_flow = self.head.concurrent.iter().filter(|pair| Some(pair.flows[0]) == self.flow.flow);
+        let pairs: Vec<&FlowCorrelation> = of_flow.filter(is_other).collect();
+        let mut claims = claims_of(&connection, transfers, &pairs);
+        if clock_steps(self.head) {
+            claims.retain(|claim| !ABOUT_ORDER.contains(&claim.rule.code));
+        }
+        claims
     }
 
     /// The flow with its findings and limits.
@@ -164,6 +183,10 @@ pub fn claims_of(connection: &Connection<'_>, transfers: &[Transfer<'_>], pairs:
             }),
             Check::Capture(_) => {}
         }
+    }
+    // A translation has the findings of the flow that it translates.
+    if connection.flow.translation_of.is_some() {
+        claims.retain(|claim| claim.rule.code == "nat_both_sides");
     }
     claims.sort_by(|a, b| b.share().total_cmp(&a.share()));
     claims

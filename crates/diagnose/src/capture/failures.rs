@@ -2,9 +2,12 @@
 //! answer, a closed window, think times.
 
 use super::connection::Connection;
-use super::rule::{Claim, ClaimOfEnd};
+use super::recording::has_one_direction;
+use super::resets;
+use super::rule::{Claim, ClaimOfEnd, Remedy};
 use super::sending_end::SendingEnd;
-use crate::number_text::{many, size, span};
+use crate::number_text::{count, many, milliseconds, size, span};
+use ackclock_trace::report::DirectionReport;
 
 /// Sum of an end's think times, in seconds, from which there is a finding.
 pub const THINK_S: f64 = 0.5;
@@ -14,6 +17,10 @@ pub const MATTERS: f64 = 0.05;
 pub const LONG_STALL_S: f64 = 0.2;
 /// Probes of a window that is closed at the end, from which the reader has stopped.
 pub const MIN_PROBES: u32 = 2;
+/// Openings of a closed window, all of which answer a probe, that show a receiver without window updates.
+pub const OPENED: u32 = 3;
+/// Less than the time to the first copy of a SYN (RFC 6298, section 2.1: 1 s), in ms.
+const FIRST_COPY_MS: f64 = 900.0;
 /// Ratios of successive waits that are a doubling: timers have ticks.
 const DOUBLING: (f64, f64) = (1.6, 2.5);
 /// Waits that are listed.
@@ -25,7 +32,7 @@ fn tries(connection: &Connection<'_>) -> u32 {
 }
 
 fn is_refused(connection: &Connection<'_>) -> bool {
-    connection.flow.reset.kind == Some("refused")
+    connection.flow.reset.kind == Some("refused") && !resets::is_injected(connection)
 }
 
 pub fn connection_refused(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
@@ -45,7 +52,8 @@ pub fn connection_refused(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
 
 pub fn connection_unanswered(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
     let syn = &connection.flow.a2b.unanswered;
-    if is_refused(connection) || syn.what != Some("syn") {
+    let is_explained = tw_recycle(connection).is_some() || accept_queue(connection).is_some();
+    if is_refused(connection) || is_explained || syn.what != Some("syn") {
         return None;
     }
     let evidence = format!(
@@ -55,6 +63,59 @@ pub fn connection_unanswered(connection: &Connection<'_>) -> Option<ClaimOfEnd> 
         connection.flow.server
     );
     let advice = "Capture at the server: if the SYN arrives there, search for its answer; if not, for a filter.";
+    Some((SendingEnd::Client, Claim::new(evidence, advice)))
+}
+
+/// Copies of a SYN that reached a server and had no answer.
+fn ignored_syns(connection: &Connection<'_>) -> Option<u32> {
+    let (flow, syn) = (connection.flow, &connection.flow.a2b.unanswered);
+    let is_late = flow.handshake.server_side_ms.is_some_and(|ms| ms >= FIRST_COPY_MS) && flow.handshake.complete;
+    match (syn.what, is_late) {
+        (Some("syn"), _) => Some(syn.copies),
+        (_, true) => Some(tries(connection) - 1).filter(|copies| *copies > 0),
+        _ => None,
+    }
+}
+
+/// At the server: it leaves SYNs without an answer while it accepts other connections to the same port.
+pub fn accept_queue(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
+    let (listener, copies) = (connection.listener?, ignored_syns(connection)?);
+    let answers_ms = listener.answers_within_ms?;
+    if listener.accepted == 0 || !listener.is_unselective || tw_recycle(connection).is_some() {
+        return None;
+    }
+    let last = if connection.flow.handshake.complete { " Only the next copy was answered." } else { "" };
+    let evidence = format!(
+        "{} of the SYN reached {} and had no answer, while {} to the same port {} accepted at about that time, one within {}: \
+         its accept queue is full, as its program accepts too slowly or its backlog is too short.{last}",
+        count(f64::from(copies), "copy", "copies"),
+        connection.flow.server,
+        many(u64::from(listener.accepted), "connection"),
+        if listener.accepted == 1 { "was" } else { "were" },
+        milliseconds(answers_ms)
+    );
+    let advice = "Compare Recv-Q with Send-Q of the listening socket (ss -ltn), and see ListenOverflows (nstat): raise the backlog \
+                  of listen() and net.core.somaxconn, and let the program accept sooner. If they are 0, a filter or a rate limit \
+                  of that host drops the SYNs.";
+    Some((SendingEnd::Client, Claim::new(evidence, advice)))
+}
+
+/// All SYNs of an address that had no answer carry lower timestamps than its accepted ones.
+pub fn tw_recycle(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
+    let (listener, syn) = (connection.listener?, &connection.flow.a2b.unanswered);
+    if listener.behind_timestamps == 0 || syn.what != Some("syn") {
+        return None;
+    }
+    let evidence = format!(
+        "The SYN was sent {} times{}, and nothing returned: its timestamp is below those of connections from the same address that \
+         {} accepts, as that of all {} without an answer is. The server takes the hosts behind one NAT for one host and drops \
+         what seems old.",
+        syn.copies,
+        waits(&syn.sent_at_s),
+        connection.flow.server,
+        many(u64::from(listener.behind_timestamps), "connection")
+    );
+    let advice = "Turn net.ipv4.tcp_tw_recycle off at the server (Linux 4.12 has it no more).";
     Some((SendingEnd::Client, Claim::new(evidence, advice)))
 }
 
@@ -74,8 +135,12 @@ pub fn handshake_unfinished(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
 
 pub fn peer_gone(connection: &Connection<'_>, end: SendingEnd) -> Option<Claim> {
     let what = &end.direction_of(connection.flow).unanswered;
+    if has_one_direction(connection) {
+        return None;
+    }
     let name = match what.what {
         Some("data") => format!("The segment of {}", size(f64::from(what.bytes))),
+        Some("fin") if what.bytes > 0 => format!("The FIN with {}", size(f64::from(what.bytes))),
         Some("fin") => "The FIN".into(),
         _ => return None,
     };
@@ -99,6 +164,45 @@ pub fn peer_gone(connection: &Connection<'_>, end: SendingEnd) -> Option<Claim> 
     let advice = "Capture at the other end: it shows whether the copies arrive and whether answers leave. Search for a host that \
                   went down, a changed route or address, or a filter or NAT that forgot the connection.";
     Some(Claim::new(evidence, advice).of_share(connection.share(lasted)))
+}
+
+/// Keep-alive probes without an answer until the end, or until the end that sent them gave up.
+pub fn keepalive_unanswered(connection: &Connection<'_>, end: SendingEnd) -> Option<Claim> {
+    let probes = &end.direction_of(connection.flow).unanswered_keep_alives;
+    let lasted = connection.flow.duration_s - probes.first_at_s.filter(|_| probes.count > 0)?;
+    let gave_up = if connection.flow.reset.kind == Some("gave_up") && connection.flow.reset.from == Some(end.name()) {
+        format!(", and the {} then gave up with a reset", end.name())
+    } else {
+        String::new()
+    };
+    let evidence = format!(
+        "{} of the {} had no answer in {}{gave_up}: the {}, or a NAT or firewall on the path, has forgotten the connection while \
+         it was idle, or is gone.",
+        many(u64::from(probes.count), "keep-alive probe"),
+        end.name(),
+        span(lasted),
+        end.peer().name()
+    );
+    let advice = "Send keep-alives sooner than the NAT or firewall forgets (TCP_KEEPIDLE below its timeout), or raise that timeout; \
+                  a capture at the other end shows whether the probes arrive.";
+    Some(Claim::new(evidence, advice).of_share(connection.share(lasted)))
+}
+
+/// Whether each opening of a closed window answers a probe: the receiver announces none.
+pub fn opens_only_when_probed(figures: &DirectionReport) -> bool {
+    let opened = figures.zero_windows - u32::from(figures.zero_window.closed_at_end_s.is_some()).min(figures.zero_windows);
+    opened >= OPENED && figures.zero_window.opened_by_probe == opened
+}
+
+/// The claim about such a receiver.
+pub fn unannounced_window(evidence: &str, receiver: &str) -> Claim {
+    let evidence = format!(
+        "{evidence}, and it opened each time only with the answer to a probe: the {receiver}'s TCP sends no window updates, so that \
+         the sender waits for its probe timer."
+    );
+    let advice = "Examine the TCP of the receiving host, not the network: it has to announce the window when its program has read \
+                  (RFC 9293, section 3.8.6.2.2). A larger receive buffer closes it less often.";
+    Claim::new(evidence, advice).with_remedy(Remedy::FasterReader)
 }
 
 /// A window that was zero for long enough to matter.
@@ -150,12 +254,11 @@ pub fn zero_window_stall(connection: &Connection<'_>, end: SendingEnd) -> Option
     } else {
         format!("for {}", span(window.closed_s))
     };
-    let evidence = format!(
-        "The {}'s window was zero {times}{}: the program there reads more slowly than data arrives.",
-        end.peer().name(),
-        closed.probed
-    );
-    Some(Claim::slow_reader(evidence).of_share(closed.share))
+    let stated = format!("The {}'s window was zero {times}{}", end.peer().name(), closed.probed);
+    if opens_only_when_probed(figures) {
+        return Some(unannounced_window(&stated, end.peer().name()).of_share(closed.share));
+    }
+    Some(Claim::slow_reader(stated + ": the program there reads more slowly than data arrives.").of_share(closed.share))
 }
 
 pub fn client_think_time(connection: &Connection<'_>, end: SendingEnd) -> Option<Claim> {

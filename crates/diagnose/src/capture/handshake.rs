@@ -1,6 +1,7 @@
 //! Findings about the path and the handshake: proxies, rewritten options, retransmitted SYNs.
 
 use super::connection::Connection;
+use super::failures;
 use super::rule::{Claim, ClaimOfEnd};
 use super::sending_end::SendingEnd;
 use super::transfer::above_zero;
@@ -107,6 +108,40 @@ fn answers(one: &FlowReport, other: &FlowReport) -> Option<(f64, f64)> {
     above_zero(server.to_client_ms).zip(above_zero(client.to_server_ms))
 }
 
+/// The end whose SYN lost its window scale option on the path, and how that shows.
+fn unscaled_end(connection: &Connection<'_>) -> Option<(SendingEnd, String)> {
+    let ours = &connection.flow.handshake;
+    let scales = |of: &HandshakeReport| [of.client_window_scale, of.server_window_scale];
+    if let Some(there) = connection.partner.map(|partner| &partner.handshake) {
+        let differs = |end: &SendingEnd| {
+            let index = usize::from(*end == SendingEnd::Server);
+            scales(ours)[index].is_some() != scales(there)[index].is_some()
+        };
+        let end = SendingEnd::BOTH.into_iter().find(differs)?;
+        return Some((end, "one capture has it, the other has not".into()));
+    }
+    let ends = [
+        (SendingEnd::Client, ours.client_option_erased, ours.client_sack, ours.client_window_scale),
+        (SendingEnd::Server, ours.server_option_erased, ours.server_sack, ours.server_window_scale),
+    ];
+    // A SYN-ACK has the option only in answer to one, and its stack then has it.
+    let is_erased = |(_, erased, sack, scale): &(SendingEnd, bool, bool, Option<u8>)| *erased && *sack && scale.is_none();
+    let (end, ..) = ends.into_iter().find(is_erased)?;
+    Some((end, "NOPs stand in its place".into()))
+}
+
+pub fn window_scaling_stripped(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
+    let (end, shows) = unscaled_end(connection)?;
+    let evidence = format!(
+        "A device on the path takes the window scale option out of the {}'s SYN ({shows}): no window of the connection exceeds \
+         64 KB, which is all that it can carry in a round trip.",
+        end.name()
+    );
+    let advice = "Search the path for a firewall that clears or normalises TCP options, and let it pass window scaling (RFC 7323); \
+                  a larger receive buffer does not help.";
+    Some((end, Claim::new(evidence, advice)))
+}
+
 /// Retransmitted SYNs of a connection that was established.
 pub fn handshake_loss(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
     let flow = connection.flow;
@@ -114,7 +149,7 @@ pub fn handshake_loss(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
         .iter()
         .map(|end| u64::from(end.direction_of(flow).causes.get("handshake").map_or(0, |kind| kind.count)))
         .sum();
-    if retransmitted == 0 || !flow.handshake.complete {
+    if retransmitted == 0 || !flow.handshake.complete || failures::accept_queue(connection).is_some() {
         return None;
     }
     let evidence = format!(

@@ -169,25 +169,6 @@ pub fn loss_bursts(transfer: &Transfer<'_>) -> Option<Claim> {
     Some(Claim::new(evidence, ""))
 }
 
-pub fn capture_drops(transfer: &Transfer<'_>) -> Option<Claim> {
-    let drops = transfer.crossing.map_or(0, |crossing| crossing.lost.capture_drops_receiver + crossing.lost.capture_drops_sender);
-    let missed = if transfer.crossing.is_some() { 0 } else { transfer.figures.repairs.missed_bytes };
-    let evidence = if drops > 0 {
-        format!(
-            "{} passed a capture point but are missing in its capture: the capturing host dropped them, not the network.",
-            many(drops, "packet")
-        )
-    } else if missed > 2 * u64::from(transfer.segment()) {
-        format!(
-            "{} were acknowledged but not captured: the capture dropped packets, or they took another path.",
-            size(missed as f64)
-        )
-    } else {
-        return None;
-    };
-    Some(Claim::new(evidence, "Capture with a larger buffer (tcpdump -B) or only the headers (-s 96)."))
-}
-
 pub fn spurious_retransmissions(transfer: &Transfer<'_>) -> Option<Claim> {
     let (spurious, retransmitted) = (transfer.not_needed(), transfer.figures.retransmitted_segments);
     if spurious < SPURIOUS || f64::from(spurious) < SPURIOUS_SHARE * retransmitted as f64 {

@@ -14,6 +14,7 @@ mod loss_models;
 mod loss_response;
 mod losses;
 mod receiver_vantage;
+mod recording;
 mod recovery_time;
 mod resets;
 mod rule;
@@ -22,6 +23,7 @@ mod sender_limits;
 mod sending_end;
 mod transfer;
 mod verdict;
+mod waits;
 
 pub use acks::QueueDelays;
 pub use connection::Connection;

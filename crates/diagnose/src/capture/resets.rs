@@ -1,16 +1,22 @@
 //! Findings about resets, by their kind.
 
 use super::connection::Connection;
+use super::failures;
 use super::handshake::TTL_DIFFERENCE;
 use super::rule::{Claim, ClaimOfEnd};
 use super::sending_end::SendingEnd;
-use crate::number_text::span;
+use crate::number_text::{many, span};
 use ackclock_trace::report::ResetReport;
 
 /// The end in whose name the reset was sent.
 fn sender(reset: &ResetReport) -> Option<SendingEnd> {
     SendingEnd::BOTH.into_iter().find(|end| reset.from == Some(end.name()))
 }
+
+/// Packets after a reset with the TTL of its end that show that the connection goes on, and the time after which
+/// none was in transit, in s.
+pub const GOES_ON: u32 = 2;
+const IN_TRANSIT_S: f64 = 0.2;
 
 fn when(reset: &ResetReport) -> String {
     format!("{} after the flow's first packet", span(reset.at_s.unwrap_or(0.0)))
@@ -21,10 +27,47 @@ fn other_ttl(reset: &ResetReport) -> Option<(u8, u8)> {
     reset.ttl.zip(reset.usual_ttl).filter(|(ttl, usual)| ttl.abs_diff(*usual) > TTL_DIFFERENCE)
 }
 
+/// Whether the end in whose name a reset came goes on with the connection: a host that resets one forgets it. With
+/// the same TTL some packets may have been in transit.
+pub fn is_injected(connection: &Connection<'_>) -> bool {
+    let reset = &connection.flow.reset;
+    let after_s = reset.went_on_at_s.zip(reset.at_s).map_or(0.0, |(went_on, at)| went_on - at);
+    let is_late = reset.packets_after >= GOES_ON && after_s >= IN_TRANSIT_S;
+    let syns = connection.flow.a2b.causes.get("handshake").map_or(0, |kind| kind.count) + 1;
+    match reset.kind {
+        // Some clients repeat a SYN that was refused, and the program may listen by then.
+        Some("refused") => reset.accepted_after && (syns == 1 || other_ttl(reset).is_some()),
+        Some(_) => reset.packets_after > 0 && other_ttl(reset).is_some() || is_late,
+        None => false,
+    }
+}
+
+pub fn reset_injected(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
+    let reset = &connection.flow.reset;
+    let end = sender(reset).filter(|_| is_injected(connection))?;
+    let name = end.name();
+    let ttls = match other_ttl(reset) {
+        Some((ttl, usual)) => format!(" with a TTL of {ttl}, while its own packets have {usual}"),
+        None => String::new(),
+    };
+    let goes_on = if reset.accepted_after {
+        format!("it accepted the connection {} later", span(reset.went_on_at_s.unwrap_or(0.0) - reset.at_s.unwrap_or(0.0)))
+    } else {
+        format!("it sent {} afterwards", many(u64::from(reset.packets_after), "packet"))
+    };
+    let evidence = format!(
+        "A reset in the {name}'s name came {}{ttls}, and the {name} did not send it: {goes_on}. A device on the path injected it.",
+        when(reset)
+    );
+    let advice = "Search the path for a firewall, an intrusion prevention system or a censor that ends connections; its distance is \
+                  the TTL's.";
+    Some((end, Claim::new(evidence, advice)))
+}
+
 /// A reset of this kind that the end itself sent.
 fn own_reset(connection: &Connection<'_>, kind: &str, meaning: &str, advice: &'static str) -> Option<ClaimOfEnd> {
     let reset = &connection.flow.reset;
-    if reset.kind != Some(kind) || other_ttl(reset).is_some() {
+    if reset.kind != Some(kind) || other_ttl(reset).is_some() || is_injected(connection) {
         return None;
     }
     let end = sender(reset)?;
@@ -34,7 +77,10 @@ fn own_reset(connection: &Connection<'_>, kind: &str, meaning: &str, advice: &'s
 
 pub fn reset_by_middlebox(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
     let reset = &connection.flow.reset;
-    let (end, (ttl, usual)) = sender(reset).filter(|_| reset.kind != Some("refused")).zip(other_ttl(reset))?;
+    if reset.kind == Some("refused") || is_injected(connection) {
+        return None;
+    }
+    let (end, (ttl, usual)) = sender(reset).zip(other_ttl(reset))?;
     let name = end.name();
     let evidence = format!(
         "A reset in the {name}'s name came {} with a TTL of {ttl}; its other packets have {usual}: a middlebox on the path ended \
@@ -66,6 +112,11 @@ pub fn reset_after_close(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
 }
 
 pub fn reset_gave_up(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
+    let end = sender(&connection.flow.reset)?;
+    // That finding says why.
+    if failures::keepalive_unanswered(connection, end).is_some() {
+        return None;
+    }
     own_reset(connection, "gave_up", "after its own retransmissions had no answer", "")
 }
 

@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use super::sending_end::SendingEnd;
 use super::transfer::Transfer;
-use ackclock_trace::report::{Finding, FlowCorrelation};
+use ackclock_trace::report::{Finding, FlowCorrelation, Report};
 use std::borrow::Cow;
 
 /// The minimum share of a direction's time of a limit: what is below is noise.
@@ -36,8 +36,8 @@ pub enum Check {
     Connection(fn(&Connection<'_>) -> Option<ClaimOfEnd>),
     /// About what one end sends, or the other keeps it from sending.
     End(fn(&Connection<'_>, SendingEnd) -> Option<Claim>),
-    /// About the capture as a whole: its mirrored packets.
-    Capture(fn(u64) -> bool),
+    /// About the capture as a whole.
+    Capture(fn(&Report) -> bool),
 }
 
 /// A claim, and the end whose direction its finding is of.
@@ -70,6 +70,8 @@ pub enum Remedy {
     FasterReader,
     /// The sending host limits itself.
     SendingHost,
+    /// Segments wait for delayed ACKs.
+    EarlierAcks,
 }
 
 impl Claim {

@@ -4,11 +4,11 @@
 use super::loss_response::{EVENTS, WITHIN};
 use super::rule::{Check, Group, MIN_SHARE, Owner, Rule};
 use super::{
-    acks, concurrency, failures, handshake, inferred_path, loss_models, losses, receiver_vantage, recovery_time, resets,
-    sender_limits,
+    acks, concurrency, failures, handshake, inferred_path, loss_models, losses, receiver_vantage, recording, recovery_time,
+    resets, sender_limits, waits,
 };
 
-pub static RULES: [Rule; 46] = [
+pub static RULES: [Rule; 56] = [
     Rule {
         code: "receive_window",
         owner: Owner::Receiver,
@@ -184,15 +184,6 @@ pub static RULES: [Rule; 46] = [
         check: Check::Transfer(losses::loss_bursts),
     },
     Rule {
-        code: "capture_drops",
-        owner: Owner::Capture,
-        group: Group::Capture,
-        place: 3,
-        explanation: "The capture lost packets: what they showed is missing.",
-        thresholds: &[],
-        check: Check::Transfer(losses::capture_drops),
-    },
-    Rule {
         code: "models",
         owner: Owner::Operator,
         group: Group::Losses,
@@ -310,6 +301,57 @@ pub static RULES: [Rule; 46] = [
         check: Check::Connection(handshake::handshake_loss),
     },
     Rule {
+        code: "window_scaling_stripped",
+        owner: Owner::Network,
+        group: Group::Limits,
+        place: 10,
+        explanation: "A device on the path takes the window scale option out of a SYN, so that no window exceeds 64 KB: two \
+                      captures differ in it, or four NOPs stand in its place. Let the device pass TCP options.",
+        thresholds: &[],
+        check: Check::Connection(handshake::window_scaling_stripped),
+    },
+    Rule {
+        code: "one_direction",
+        owner: Owner::Capture,
+        group: Group::Capture,
+        place: 11,
+        explanation: "The capture has one direction of the connection: data is acknowledged, or sent on, without any packet of \
+                      the other end.",
+        thresholds: &[("or bytes sent without any packet of the other end", recording::UNACKED_BYTES as f64)],
+        check: Check::Connection(recording::one_direction),
+    },
+    Rule {
+        code: "nat_both_sides",
+        owner: Owner::Capture,
+        group: Group::Capture,
+        place: 12,
+        explanation: "The capture has the connection before and behind a NAT: another flow has the same sequence numbers at the \
+                      same time. The summary counts it once, and the other flow has its findings.",
+        thresholds: &[],
+        check: Check::Connection(recording::nat_both_sides),
+    },
+    Rule {
+        code: "accept_queue",
+        owner: Owner::Receiver,
+        group: Group::Connections,
+        place: 21,
+        explanation: "The capture is at the server, and SYNs that reach it have no answer while it accepts others to the same \
+                      port: its accept queue is full. See `ss -ltn` (Recv-Q, Send-Q) and ListenOverflows of `nstat`; raise the \
+                      backlog and `net.core.somaxconn`, and accept sooner.",
+        thresholds: &[],
+        check: Check::Connection(failures::accept_queue),
+    },
+    Rule {
+        code: "tw_recycle",
+        owner: Owner::Receiver,
+        group: Group::Connections,
+        place: 22,
+        explanation: "SYNs of an address have no answer, and all carry timestamps below those of its accepted connections: the \
+                      server takes the hosts behind a NAT for one (`net.ipv4.tcp_tw_recycle`).",
+        thresholds: &[],
+        check: Check::Connection(failures::tw_recycle),
+    },
+    Rule {
         code: "connection_refused",
         owner: Owner::Receiver,
         group: Group::Connections,
@@ -335,6 +377,37 @@ pub static RULES: [Rule; 46] = [
         explanation: "The SYN-ACK was repeated without an answer: the client's packets, or its ACK, do not arrive.",
         thresholds: &[],
         check: Check::Connection(failures::handshake_unfinished),
+    },
+    Rule {
+        code: "nagle_delayed_ack",
+        owner: Owner::Application,
+        group: Group::Limits,
+        place: 11,
+        explanation: "A program writes a message in small parts. Nagle's algorithm holds the second part back until the first is \
+                      acknowledged, and the receiver delays that ACK (40 to 500 ms). Set TCP_NODELAY, or write the message at \
+                      once.",
+        thresholds: &[
+            ("share of the time", MIN_SHARE),
+            ("segments that waited", waits::AGAIN as f64),
+            ("share of the late ACKs that data follows at once", waits::MOSTLY),
+            ("standard deviation of the delays, of their mean, at most", waits::STEADY),
+        ],
+        check: Check::End(waits::nagle_delayed_ack),
+    },
+    Rule {
+        code: "delayed_ack_stall",
+        owner: Owner::Sender,
+        group: Group::Limits,
+        place: 12,
+        explanation: "The sender has one full segment in flight, and the receiver delays the ACK of a single one (40 to 500 ms). \
+                      Two segments in flight, or no delayed ACKs at the receiver, take the waits away. There is no queue.",
+        thresholds: &[
+            ("share of the time", MIN_SHARE),
+            ("segments that waited", waits::AGAIN as f64),
+            ("share of the late ACKs that data follows at once", waits::MOSTLY),
+            ("standard deviation of the delays, of their mean, at most", waits::STEADY),
+        ],
+        check: Check::End(waits::delayed_ack_stall),
     },
     Rule {
         code: "client_think_time",
@@ -380,6 +453,26 @@ pub static RULES: [Rule; 46] = [
         explanation: "Data or a FIN was repeated until the end, without an answer.",
         thresholds: &[],
         check: Check::End(failures::peer_gone),
+    },
+    Rule {
+        code: "keepalive_unanswered",
+        owner: Owner::Network,
+        group: Group::Connections,
+        place: 23,
+        explanation: "Keep-alive probes of an idle connection had no answer: the other end, or a NAT or firewall on the path, has \
+                      forgotten the connection.",
+        thresholds: &[],
+        check: Check::End(failures::keepalive_unanswered),
+    },
+    Rule {
+        code: "capture_drops",
+        owner: Owner::Capture,
+        group: Group::Capture,
+        place: 3,
+        explanation: "The capture lacks packets: data is acknowledged that it does not have. All figures of that direction are \
+                      those of the rest.",
+        thresholds: &[("full segments that are acknowledged and not captured", recording::MISSED_SEGMENTS as f64)],
+        check: Check::End(recording::capture_drops),
     },
     Rule {
         code: "reset_half_open",
@@ -445,12 +538,35 @@ pub static RULES: [Rule; 46] = [
         check: Check::Connection(resets::reset_by_middlebox),
     },
     Rule {
+        code: "reset_injected",
+        owner: Owner::Network,
+        group: Group::Connections,
+        place: 24,
+        explanation: "A reset in the name of an end that goes on with the connection, or accepts it afterwards: a device on the \
+                      path sent it.",
+        thresholds: &[
+            ("difference of TTLs", handshake::TTL_DIFFERENCE as f64),
+            ("or packets after it, without that", resets::GOES_ON as f64),
+        ],
+        check: Check::Connection(resets::reset_injected),
+    },
+    Rule {
         code: "mirrored_capture",
         owner: Owner::Capture,
         group: Group::Capture,
         place: 2,
         explanation: "The capture has packets several times, as a mirror port makes them. The copies are left out.",
         thresholds: &[],
-        check: Check::Capture(|mirrored_packets| mirrored_packets > 0),
+        check: Check::Capture(|head| head.mirrored_packets > 0),
+    },
+    Rule {
+        code: "clock_steps",
+        owner: Owner::Capture,
+        group: Group::Capture,
+        place: 13,
+        explanation: "Timestamps of the capture step back: its clock was set, or its packets stand in another order than they \
+                      passed. Findings about their order are left out, and delays are doubtful. `reordercap` sorts packets.",
+        thresholds: &[("step back, in s", recording::STEP_BACK_S)],
+        check: Check::Capture(recording::clock_steps),
     },
 ];

@@ -1,6 +1,7 @@
 //! What limits the sender: windows, buffers, the path, the application.
 
 use super::acks;
+use super::failures;
 use super::loss_response::EVENTS;
 use super::receiver_vantage;
 use super::rule::{Claim, MIN_SHARE, Remedy};
@@ -83,6 +84,15 @@ pub fn receive_window(transfer: &Transfer<'_>) -> Option<Claim> {
     let (figures, minimum, limit_bps) = (transfer.figures, transfer.min_rtt_ms(), transfer.goodput_bps());
     let (zero, closed) = (u64::from(figures.zero_windows), figures.zero_window.closed_s);
     if receiver_vantage::is_closed_by_reader(transfer, share) {
+        if failures::opens_only_when_probed(figures) {
+            let stated = format!(
+                "{}: the receiver closed it {}, {} in all",
+                claimed(LimitKind::ReceiveWindow, "", share),
+                many(zero, "time"),
+                span(closed)
+            );
+            return Some(failures::unannounced_window(&stated, transfer.sender.peer().name()).of_share(share));
+        }
         let probed = if transfer.waits_closed() { " The sender probed the closed window, so it had data waiting." } else { "" };
         let evidence = format!(
             "{}: the receiver closed it {}, {} in all, since the application there reads more slowly than data arrives ({} \
@@ -230,7 +240,8 @@ pub fn ack_path(transfer: &Transfer<'_>) -> Option<Claim> {
 }
 
 pub fn cwnd(transfer: &Transfer<'_>) -> Option<Claim> {
-    let share = share_of(transfer, transfer.limited().cwnd)?;
+    let waits = transfer.share_of_waits(false);
+    let share = share_of(transfer, transfer.limited().cwnd.map(|share| share - waits))?;
     let (figures, segment) = (transfer.figures, f64::from(transfer.segment()));
     let mean = figures.outstanding_bytes.mean.unwrap_or(0.0);
     let evidence = format!(
@@ -304,8 +315,8 @@ fn tail(transfer: &Transfer<'_>) -> f64 {
 }
 
 pub fn application(transfer: &Transfer<'_>) -> Option<Claim> {
-    let share = transfer.limited().application.filter(|_| transfer.shows_pace()).unwrap_or(0.0);
-    // The wait for the last ACKs after the last data is no application limit.
+    let share = transfer.limited().application.filter(|_| transfer.shows_pace()).unwrap_or(0.0) - transfer.share_of_waits(true);
+    // The wait for the last ACKs after the last data is no application limit, nor is that for delayed ones.
     if !transfer.shows_pace() || share - tail(transfer) < MIN_SHARE {
         return None;
     }

@@ -2,13 +2,14 @@
 //! sender.
 
 use super::sending_end::SendingEnd;
+use super::waits;
 use ackclock_core::statistics::SummaryStats;
 use ackclock_trace::report::{DirectionReport, FlowReport, HandshakeReport, JoinedDirectionReport, Limits, VantagePoint};
 
 /// Minimum data of a direction, in bytes, whose limits are diagnosed.
 pub const ENOUGH_BYTES: u64 = 20_000;
 /// Payload of a full segment in bytes, if none was captured.
-const FULL_BYTES: u32 = 1460;
+pub const FULL_BYTES: u32 = 1460;
 /// A rate above this share of a limit reaches the limit, slow start included.
 pub const NEARLY: f64 = 0.75;
 
@@ -125,9 +126,19 @@ impl<'a> Transfer<'a> {
         goodput_bps > path_bps && path_bps > 0.0
     }
 
-    /// Shares of time, by what limited the sender; all 0 if unknown.
+    /// Shares of time, by what limited the sender; all 0 if unknown. A sender that waits for a delayed ACK with one
+    /// segment in flight has a small window, and no queue.
     pub fn limited(&self) -> Limits {
-        self.figures.limited.unwrap_or_default()
+        let limited = self.figures.limited.unwrap_or_default();
+        let waited = self.share_of_waits(false).min(limited.path_rate.unwrap_or(0.0));
+        let less = |share: Option<f64>| share.map(|share| share - waited);
+        Limits { path_rate: less(limited.path_rate), cwnd: limited.cwnd.map(|share| share + waited), ..limited }
+    }
+
+    /// Share of the direction's time that small segments, or full ones, waited for delayed ACKs.
+    pub fn share_of_waits(&self, small: bool) -> f64 {
+        let lasted = self.flow.duration_s - 1e-3 * self.figures.first_data_ms.unwrap_or(0.0);
+        if lasted > 0.0 { (waits::waited_s(self.figures, small) / lasted).min(1.0) } else { 0.0 }
     }
 
     /// Share of the time in which the path's rate limited, or a queue stood.

@@ -18,12 +18,28 @@ const LONG_QUEUE_MS: f64 = 50.0;
 /// as well: 10 of them give the share within a factor of two (95 %, Poisson).
 const MANY_LOSSES: (f64, i64) = (0.02, 10);
 /// Limits whose share of the time counts for their party.
-const LIMITS: [&str; 5] = ["receive_window", "send_buffer", "application", "recovery", "ack_path"];
+const LIMITS: [&str; 7] =
+    ["receive_window", "send_buffer", "application", "recovery", "ack_path", "nagle_delayed_ack", "delayed_ack_stall"];
 /// Findings that concern a connection as a whole, whatever its time.
-const FAILURES: [&str; 5] =
-    ["peer_gone", "handshake_unfinished", "reset_by_middlebox", "zero_window_death", "reset_unknown_connection"];
+const FAILURES: [&str; 7] = [
+    "peer_gone",
+    "handshake_unfinished",
+    "reset_by_middlebox",
+    "reset_injected",
+    "zero_window_death",
+    "reset_unknown_connection",
+    "keepalive_unanswered",
+];
+/// Findings about SYNs without an answer, and what they say of all such connections.
+const IGNORED_SYNS: [(&str, &str); 2] = [
+    ("accept_queue", "reached a server that accepted others meanwhile: its accept queue is full"),
+    ("tw_recycle", "carried timestamps below those of another host behind the same address, and the server dropped them"),
+];
 /// Findings whose share of a connection's time counts.
 const WAITS: [&str; 3] = ["zero_window_stall", "server_think_time", "client_think_time"];
+/// The same of a connection without limits.
+const SMALL_WAITS: [&str; 5] =
+    ["zero_window_stall", "server_think_time", "client_think_time", "nagle_delayed_ack", "delayed_ack_stall"];
 
 /// The parties that a verdict names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +92,7 @@ impl Party {
             Party::Network => "limited by losses or by a long queue",
             Party::SendingHost => "limited by the sender's buffer, program, or pacing",
             Party::ReceivingHost => "limited by the receive window",
-            Party::Application => "without data from the application",
+            Party::Application => "limited by the programs: no data to send, or small writes that wait for ACKs",
         }
     }
 }
@@ -167,6 +183,9 @@ impl SummaryBuilder {
         for code in codes {
             *self.findings.entry(code).or_default() += 1;
         }
+        if flow.translation_of.is_some() {
+            return; // counted with the flow that it translates
+        }
         for transfer in transfers {
             let direction = transfer.sender.direction();
             let about: Vec<&RuleClaim> = claims.iter().filter(|claim| claim.direction == direction).collect();
@@ -232,7 +251,7 @@ impl SummaryBuilder {
     /// A connection without a direction of [`ENOUGH_BYTES`]: the party of its worst finding.
     fn add_small(&mut self, flow: &FlowReport, claims: &[RuleClaim]) {
         let failed = claims.iter().find_map(|claim| Some((Party::among(claim, &FAILURES)?, 1.0, claim)));
-        let waits = claims.iter().filter_map(|claim| Some((Party::among(claim, &WAITS)?, claim.share(), claim)));
+        let waits = claims.iter().filter_map(|claim| Some((Party::among(claim, &SMALL_WAITS)?, claim.share(), claim)));
         // The first of equal ones: claims are in the order of their shares.
         let worst = failed.or_else(|| {
             waits.filter(|(_, share, _)| *share >= MATTERS).reduce(|best, one| if one.1 > best.1 { one } else { best })
@@ -282,7 +301,7 @@ impl SummaryBuilder {
         let counts = summary.connections;
         let connections = opened(counts) + counts.midstream;
         let mirrored = RULES.iter().filter(|rule| match rule.check {
-            Check::Capture(check) => check(head.mirrored_packets),
+            Check::Capture(check) => check(head),
             _ => false,
         });
         let mut listed: Vec<FindingCount> =
@@ -300,7 +319,10 @@ impl SummaryBuilder {
         let counts = summary.connections;
         let mut cases: Vec<(Party, Case)> =
             self.times.iter().map(|(party, time)| (*party, self.case_of_time(*party, time))).collect();
-        for (party, case) in cases_of_connections(counts).into_iter().chain(self.cases_of_small_flows(summary, duration_s)) {
+        let ignored = IGNORED_SYNS.map(|(code, meaning)| (self.findings.get(code).copied().unwrap_or(0), meaning));
+        for (party, case) in
+            cases_of_connections(counts, ignored).into_iter().chain(self.cases_of_small_flows(summary, duration_s))
+        {
             match cases.iter_mut().find(|(known, _)| *known == party) {
                 Some((_, known)) if case.share > known.share => *known = case,
                 Some(_) => {}
@@ -402,17 +424,20 @@ fn worst_row(summary: &CaptureSummary) -> Option<&TopRow> {
     summary.top.iter().find(|list| list.of == "flow" && list.by == "time_lost_s")?.rows.first()
 }
 
-fn cases_of_connections(counts: ConnectionCounts) -> Vec<(Party, Case)> {
+/// `ignored`: numbers of connections whose SYN a server ignored, and what is said of them.
+fn cases_of_connections(counts: ConnectionCounts, ignored: [(u64, &'static str); 2]) -> Vec<(Party, Case)> {
     let tried = opened(counts);
+    let unexplained = counts.unanswered.saturating_sub(ignored.iter().map(|(count, _)| count).sum());
     let causes = [
-        (counts.unanswered, Party::Network, "had no answer to the SYN: a filter on the path, or a host that is down"),
+        (unexplained, Party::Network, "had no answer to the SYN: a filter on the path, or a host that is down"),
         (
             counts.refused,
             Party::ReceivingHost,
             "got a reset as the answer to the SYN: no program listens on the port, or a filter answers",
         ),
     ];
-    let failed = causes.into_iter().filter(|(count, ..)| *count > 0);
+    let ignored = ignored.map(|(count, meaning)| (count, Party::ReceivingHost, meaning));
+    let failed = causes.into_iter().chain(ignored).filter(|(count, ..)| *count > 0);
     failed
         .map(|(count, party, meaning)| {
             let plural = if tried > 1 { "s" } else { "" };
