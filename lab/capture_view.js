@@ -14,6 +14,13 @@ const KINDS = {
   other: { label: "other data", color: "--line-5", size: 5 },
 };
 
+// What was not decoded and carries data; everything that was not, in a capture without a flow.
+function notDecoded({ not_decoded: kinds, flow_count: flows, udp }) {
+  const listed = kinds.filter((kind) => kind.carries_data || (flows === 0 && udp.flows === 0));
+  if (listed.length === 0) return "";
+  return `not decoded: ${listed.map((kind) => `${kind.kind} (${kind.packets.toLocaleString("en")})`).join(", ")}`;
+}
+
 export class CaptureView {
   constructor(document, form) {
     this.form = form;
@@ -82,6 +89,8 @@ export class CaptureView {
       report.malformed ? `${report.malformed} malformed` : "",
       report.truncated ? "the file is cut off" : "",
       report.cut_short ? `${report.cut_short.toLocaleString("en")} packets captured in part` : "",
+      report.tunnels.length ? `in ${report.tunnels.map((tunnel) => tunnel.kind).join(", ")}` : "",
+      notDecoded(report),
       report.udp.flows ? `${report.udp.flows.toLocaleString("en")} UDP flows, which are not shown` : "",
     ];
     this.say(`${this.name}: ${notes.filter(Boolean).join("; ")}.`);

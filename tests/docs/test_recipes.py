@@ -25,8 +25,8 @@ FINDING_ROWS = ROOT / "crates/diagnose/src/capture/tests.rs"
 FUNCTION = re.compile(r"^ *fn (\w+)\(", re.MULTILINE)
 SENTENCE = 4
 """Underscores in the name of a test."""
-OF_CAPTURES = ("mirrored_capture", "clock_steps")
-"""Findings about a whole capture: the test of all rules calls them without a row."""
+OF_CAPTURES = ("mirrored_capture", "clock_steps", "not_decoded")
+"""Findings of a capture as a whole: each has a test of its own, without a row."""
 SOURCE = re.compile(r"\]\((?:\.\./)+(crates/[\w/-]+\.rs)[)#]")
 
 

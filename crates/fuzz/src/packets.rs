@@ -80,7 +80,11 @@ impl Packets {
                 all.push(Packet { at, original_len: bytes.len() as u32, bytes });
             }
         }
-        Packets { link: RAW, all }
+        let mut packets = Packets { link: RAW, all };
+        while rng.chance(0.3) && packets.link == RAW {
+            packets.encapsulate(rng);
+        }
+        packets
     }
 
     /// Changes packets, their order or their times, `changes` times. `other` lends packets.
@@ -90,7 +94,7 @@ impl Packets {
                 return;
             }
             let at = below(rng, self.all.len());
-            match below(rng, 12) {
+            match below(rng, 13) {
                 0 => {
                     let to = (at + 1).min(self.all.len() - 1);
                     self.all.swap(at, to);
@@ -113,6 +117,7 @@ impl Packets {
                 }
                 7 => self.fragment(rng, at),
                 8 => self.mirror(rng),
+                9 => self.encapsulate(rng),
                 _ => self.change_header(rng, at),
             }
         }
@@ -174,6 +179,24 @@ impl Packets {
             fragments.pop();
         }
         self.all.splice(at..=at, fragments);
+    }
+
+    /// All packets in a drawn tunnel, or behind a drawn link header.
+    fn encapsulate(&mut self, rng: &mut Rng) {
+        if self.link != RAW && self.link != ETHERNET {
+            return;
+        }
+        let skipped = if self.link == ETHERNET { ETHERNET_HEADER } else { 0 };
+        let wrapper = *one_of(rng, &WRAPPERS);
+        let port = 49_152 + below(rng, 4) as u16;
+        for packet in &mut self.all {
+            let inner = packet.bytes.get(skipped..).unwrap_or_default();
+            let bytes = wrapper.wrap(inner, port);
+            packet.original_len =
+                packet.original_len.saturating_add((bytes.len() - inner.len()) as u32).saturating_sub(skipped as u32);
+            packet.bytes = bytes;
+        }
+        self.link = wrapper.link;
     }
 
     /// Each packet twice, as a mirror port has them.
@@ -280,6 +303,87 @@ impl Packets {
     fn frame(&self, packet: &Packet) -> Vec<u8> {
         let header: &[u8] = if self.link == RAW { &[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0] } else { &[] };
         [header, &packet.bytes].concat()
+    }
+}
+
+/// What packets are put into: an outer IPv4 header of this protocol unless it is 0, a UDP header to this port
+/// unless it is 0, a header.
+#[derive(Clone, Copy)]
+struct Wrapper {
+    link: u16,
+    protocol: u8,
+    port: u16,
+    header: &'static [u8],
+    /// Offset in the header of a length of what follows it.
+    length_at: Option<usize>,
+}
+
+const fn tunnel(protocol: u8, port: u16, header: &'static [u8], length_at: Option<usize>) -> Wrapper {
+    Wrapper { link: RAW, protocol, port, header, length_at }
+}
+
+const fn link(link: u16, header: &'static [u8]) -> Wrapper {
+    Wrapper { link, protocol: 0, port: 0, header, length_at: None }
+}
+
+/// Tunnels, then link headers: 802.11 with QoS, four addresses and protection, radiotap, NFLOG, ATM, PBB.
+const WRAPPERS: [Wrapper; 19] = [
+    tunnel(17, 2152, &[0x30, 255, 0, 0, 0, 0, 0, 7], Some(2)),
+    tunnel(17, 2152, &[0x34, 255, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0x85, 1, 0x10, 5, 0], None),
+    tunnel(17, 4789, &[8, 0, 0, 0, 0, 0, 5, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 8, 0], None),
+    tunnel(17, 6081, &[1, 0x40, 8, 0, 0, 0, 9, 0, 1, 2, 0x80, 0], None),
+    tunnel(17, 4754, &[0x30, 0, 8, 0, 0, 0, 0, 9, 0, 0, 0, 1], None),
+    tunnel(17, 1701, &[0x02, 2, 0, 1, 0, 2, 0, 2, 9, 9, 0xff, 3, 0, 0x21], None),
+    tunnel(4, 0, &[], None),
+    tunnel(47, 0, &[0xb0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1], None),
+    tunnel(47, 0, &[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 1, 0, 2, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 8, 0], None),
+    tunnel(47, 0, &[0, 0, 0x22, 0xeb, 0x20, 1, 0, 2, 9, 9, 9, 9, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 8, 0], None),
+    tunnel(51, 0, &[4, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2], None),
+    link(
+        105,
+        &[0x88, 1, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0x10, 0, 0, 0, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0],
+    ),
+    link(
+        105,
+        &[
+            8, 3, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0x10, 0, 3, 3, 3, 3, 3, 3, 0xaa, 0xaa, 3, 0, 0, 0,
+            8, 0,
+        ],
+    ),
+    link(105, &[8, 0x41, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0x10, 0, 1, 2, 0, 0x20, 3, 4, 5, 6]),
+    link(
+        127,
+        &[
+            0, 0, 9, 0, 2, 0, 0, 0, 0x20, 8, 2, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0x10, 0, 0xaa, 0xaa,
+            3, 0, 0, 0, 8, 0,
+        ],
+    ),
+    link(192, &[0, 0, 8, 0, 105, 0, 0, 0, 8, 1, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0x10, 0, 6, 6, 3]),
+    link(239, &[2, 0, 0, 0, 8, 0, 1, 0, 8, 0, 3, 0, 5, 0, 10, 0, 0, 0, 0, 0, 4, 4, 9, 0]),
+    link(100, &[0xfe, 0xfe, 3, 0xcf, 0, 0x21]),
+    link(ETHERNET, &[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0x88, 0xe7, 0, 0, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 8, 0]),
+];
+
+impl Wrapper {
+    fn wrap(&self, inner: &[u8], source_port: u16) -> Vec<u8> {
+        let mut header = self.header.to_vec();
+        if let Some(at) = self.length_at {
+            header[at..at + 2].copy_from_slice(&(inner.len() as u16).to_be_bytes());
+        }
+        let mut out = Vec::new();
+        if self.protocol > 0 {
+            let udp = if self.port > 0 { 8 } else { 0 };
+            let len = header.len() + inner.len() + udp;
+            out.extend([0x45, 0]);
+            out.extend(((20 + len) as u16).to_be_bytes());
+            out.extend([0, 9, 0x40, 0, 64, self.protocol, 0, 0, 10, 1, 0, 1, 10, 1, 0, 2]);
+            if self.port > 0 {
+                out.extend([source_port, self.port, len as u16, 0].iter().flat_map(|field| field.to_be_bytes()));
+            }
+        }
+        out.extend(header);
+        out.extend(inner);
+        out
     }
 }
 

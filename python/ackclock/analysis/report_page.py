@@ -11,7 +11,7 @@ import polars as pl
 from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionViews
 from ackclock.analysis.report_tables import between_table, flows_table, handshakes_table, limits_table, udp_table
-from ackclock.analysis.summary import clock_line, connections_line, mirrored_line, top_rows, udp_line, verdict_line
+from ackclock.analysis.summary import capture_lines, connections_line, top_rows, verdict_line
 from ackclock.analysis.truncation import truncations
 from ackclock.format import many, percent, rate, size
 from ackclock.plot import vega
@@ -91,8 +91,7 @@ def _summary(document: Report) -> list[Section]:
     ]
     reading = "Time lost is that of loss recovery in both directions, and of SYNs without an answer."
     lines = [("Verdict", verdict_line(summary)), ("Connections", connections_line(summary))]
-    optional = (("UDP", udp_line(document)), ("Capture", mirrored_line(document)), ("Clock", clock_line(document)))
-    lines += [(name, line) for name, line in optional if line]
+    lines += [(name[0].upper() + name[1:], line) for name, line in capture_lines(document)]
     facts = Facts(lines)
     return [Section("Summary", [facts, Table(columns, rows, reading)])]
 

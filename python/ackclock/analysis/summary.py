@@ -10,6 +10,9 @@ from ackclock.format import many, milliseconds, size
 if TYPE_CHECKING:
     from ackclock.documents.engine import CaptureSummary, Report, TopRow
 
+_KINDS = 6
+"""Kinds that a line names."""
+
 
 def verdict_line(summary: CaptureSummary) -> str:
     """The verdict as a line: its name and its evidence."""
@@ -60,6 +63,72 @@ def clock_line(document: Report) -> str:
         f"{steps} of {packets} timestamps step back, by up to {milliseconds(1e3 * step_s)}: the clock of the capture was set, or its "
         "packets stand in another order than they passed. Findings about their order are left out."
     )
+
+
+def not_decoded_line(document: Report) -> str:
+    """What was not decoded, by protocol, as a sentence; empty if that is nothing but protocols by
+    which hosts and switches speak to each other, beside packets that were decoded.
+    """
+    kinds = [(kind["kind"], kind["packets"]) for kind in document.get("not_decoded", ())]
+    skipped = document["skipped"].get("fragment", 0)
+    kinds += [("fragments of other packets", skipped)] if skipped else []
+    kinds += [("malformed", document["malformed"])] if document["malformed"] else []
+    packets = document["packets"]
+    everything = bool(packets) and sum(count for _, count in kinds) >= packets
+    data = {kind["kind"] for kind in document.get("not_decoded", ()) if kind["carries_data"]}
+    listed = kinds if everything else [(name, count) for name, count in kinds if name in data]
+    if not listed:
+        return ""
+    named = ", ".join(f"{name} ({count})" for name, count in listed[:_KINDS])
+    more = f", {many(len(listed) - _KINDS, 'other kind')}" if len(listed) > _KINDS else ""
+    count = sum(count for _, count in listed)
+    what = "None of the packets was decoded" if everything else f"{count} of {packets} packets were not decoded"
+    return f"{what}: {named}{more}. They are in no figure."
+
+
+def tunnels_line(document: Report) -> str:
+    """The tunnels that packets are in, with what they cost, as a clause; empty without any."""
+    lines = []
+    for tunnel in document.get("tunnels", ())[:_KINDS]:
+        low, high = tunnel["min_overhead_bytes"], tunnel["max_overhead_bytes"]
+        overhead = f"{low} B" if low == high else f"{low} to {high} B"
+        lines.append(
+            f"{tunnel['kind']}: {many(tunnel['packets'], 'packet')}, {overhead} of headers each; the largest inner "
+            f"packet has {tunnel['largest_inner_bytes']} B, and an MTU of 1500 B carries {tunnel['inner_mtu_bytes']} B"
+        )
+    return "; ".join(lines)
+
+
+def mptcp_line(document: Report) -> str:
+    """Which of the flows are subflows of multipath TCP, as a sentence; empty without any."""
+    parts = []
+    for flow in document["flows"]:
+        subflow = flow.get("mptcp")
+        if subflow is None:
+            continue
+        number, first = flow["flow"], subflow["first_flow"]
+        if subflow["subflow"] == "first":
+            answer = "" if subflow["accepted"] else " and gets no answer to it: plain TCP"
+            parts.append(f"flow {number} offers MPTCP{answer}")
+        else:
+            of = f"flow {first}" if first else "a connection whose handshake is not in the capture"
+            refused = "" if subflow["accepted"] else ", which the server does not accept"
+            parts.append(f"flow {number} is a further subflow of {of}{refused}")
+    shown = "; ".join(parts[:_KINDS])
+    return shown + (f"; {len(parts) - _KINDS} more" if len(parts) > _KINDS else "")
+
+
+def capture_lines(document: Report) -> list[tuple[str, str]]:
+    """What is said of the capture as a whole beside its connections: names and lines."""
+    lines = (
+        ("UDP", udp_line(document)),
+        ("MPTCP", mptcp_line(document)),
+        ("tunnels", tunnels_line(document)),
+        ("capture", mirrored_line(document)),
+        ("clock", clock_line(document)),
+        ("not decoded", not_decoded_line(document)),
+    )
+    return [(name, line) for name, line in lines if line]
 
 
 def udp_line(document: Report) -> str:

@@ -11,7 +11,7 @@ from ackclock import _native
 from ackclock.analysis.capture_document import CaptureDocument
 from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionViews
-from ackclock.analysis.summary import clock_line, connections_line, mirrored_line, top_rows, udp_line, verdict_line
+from ackclock.analysis.summary import capture_lines, connections_line, top_rows, verdict_line
 from ackclock.format import column_ms, column_percent, many, rate, size
 from ackclock.statistics.summary_stats import stats_of
 
@@ -55,10 +55,10 @@ def analysis_tables(document: Report, listed: int | None = None) -> list[Table]:
         listed: the number of flows of the whole document.
     """
     listed = len(document["flows"]) if listed is None else listed
-    tables = [_summary(document), _top(document)] if "summary" in document and listed > 1 else []
-    if "summary" in document and listed == 1:
-        tables = [_summary(document)]
-    tables.append(_flows(document, listed) if listed > 1 else _one_flow(document))
+    tables = [_summary(document, listed)] if "summary" in document and (listed or capture_lines(document)) else []
+    if tables and listed > 1:
+        tables.append(_top(document))
+    tables.append(_one_flow(document) if listed == 1 else _flows(document, listed))
     if timed := _timeouts(document):
         tables.append(timed)
     if "second" in document:
@@ -68,19 +68,18 @@ def analysis_tables(document: Report, listed: int | None = None) -> list[Table]:
     return tables
 
 
-def _summary(document: Report) -> Table:
+def _summary(document: Report, listed: int) -> Table:
     """The verdict and the connections."""
     summary = document["summary"]
     table = _table("Summary")
     table.show_header = False
     table.add_column("", no_wrap=True)
     table.add_column("", overflow="fold")
-    table.add_row("verdict", verdict_line(summary))
-    table.add_row("connections", connections_line(summary))
-    lines = (("UDP", udp_line(document)), ("capture", mirrored_line(document)), ("clock", clock_line(document)))
-    for name, line in lines:
-        if line:
-            table.add_row(name, line)
+    if listed:
+        table.add_row("verdict", verdict_line(summary))
+        table.add_row("connections", connections_line(summary))
+    for name, line in capture_lines(document):
+        table.add_row(name, line)
     return table
 
 

@@ -172,6 +172,23 @@ class Truncation(TypedDict):
     byte: int
     end: int
 
+class NotDecodedReport(TypedDict):
+    """Packets of one protocol in which no TCP and no UDP was reached."""
+
+    kind: str
+    packets: int
+    carries_data: bool
+
+class TunnelReport(TypedDict):
+    """Packets with TCP or UDP in a tunnel, or in tunnels within each other."""
+
+    kind: str
+    packets: int
+    min_overhead_bytes: int
+    max_overhead_bytes: int
+    largest_inner_bytes: int
+    inner_mtu_bytes: int
+
 class FragmentReport(TypedDict):
     """Counts of IP fragments with TCP in them."""
 
@@ -230,6 +247,13 @@ ResetReport = TypedDict(
         "accepted_after": bool,
     },
 )
+
+class MptcpReport(TypedDict):
+    """A subflow of multipath TCP (RFC 8684). Its figures are those of the subflow."""
+
+    subflow: Literal["first", "additional"]
+    accepted: bool
+    first_flow: int | None
 
 class Bytes(TypedDict):
     mean: float | None
@@ -501,6 +525,7 @@ class FlowReport(TypedDict):
     vantage: VantageReport
     reset: ResetReport
     translation_of: NotRequired[int]
+    mptcp: NotRequired[MptcpReport]
     a2b: DirectionReport
     b2a: DirectionReport
     diagnosis: NotRequired[list[Finding]]
@@ -606,6 +631,8 @@ class Report(TypedDict):
     malformed_kinds: dict[str, int]
     truncated: Truncation | None
     skipped: dict[str, int]
+    not_decoded: list[NotDecodedReport]
+    tunnels: list[TunnelReport]
     bad_checksums: int
     fragments: FragmentReport
     cut_short: int

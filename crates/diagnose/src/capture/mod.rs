@@ -4,6 +4,7 @@
 mod acks;
 mod concurrency;
 mod connection;
+mod decoding;
 mod diagnosis;
 mod document;
 mod failures;

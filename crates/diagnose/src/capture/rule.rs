@@ -36,7 +36,7 @@ pub enum Check {
     Connection(fn(&Connection<'_>) -> Option<ClaimOfEnd>),
     /// About what one end sends, or the other keeps it from sending.
     End(fn(&Connection<'_>, SendingEnd) -> Option<Claim>),
-    /// About the capture as a whole.
+    /// About the capture as a whole, of which its report without flows is given.
     Capture(fn(&Report) -> bool),
 }
 

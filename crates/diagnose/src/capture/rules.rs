@@ -4,11 +4,11 @@
 use super::loss_response::{EVENTS, WITHIN};
 use super::rule::{Check, Group, MIN_SHARE, Owner, Rule};
 use super::{
-    acks, concurrency, failures, handshake, inferred_path, loss_models, losses, receiver_vantage, recording, recovery_time,
-    resets, sender_limits, waits,
+    acks, concurrency, decoding, failures, handshake, inferred_path, loss_models, losses, receiver_vantage, recording,
+    recovery_time, resets, sender_limits, waits,
 };
 
-pub static RULES: [Rule; 56] = [
+pub static RULES: [Rule; 57] = [
     Rule {
         code: "receive_window",
         owner: Owner::Receiver,
@@ -568,5 +568,15 @@ pub static RULES: [Rule; 56] = [
                       passed. Findings about their order are left out, and delays are doubtful. `reordercap` sorts packets.",
         thresholds: &[("step back, in s", recording::STEP_BACK_S)],
         check: Check::Capture(recording::clock_steps),
+    },
+    Rule {
+        code: "not_decoded",
+        owner: Owner::Capture,
+        group: Group::Capture,
+        place: 14,
+        explanation: "Packets of protocols that are not decoded: encrypted tunnels, 802.11 frames with encryption, other link \
+                      types. No figure includes them. Capture before the encryption or after it, or convert the capture.",
+        thresholds: &[("share of the packets", decoding::SHARE)],
+        check: Check::Capture(decoding::not_decoded),
     },
 ];

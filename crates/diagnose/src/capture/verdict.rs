@@ -300,14 +300,14 @@ impl SummaryBuilder {
         let summary = head.summary.clone().unwrap_or_default();
         let counts = summary.connections;
         let connections = opened(counts) + counts.midstream;
-        let mirrored = RULES.iter().filter(|rule| match rule.check {
+        let of_capture = RULES.iter().filter(|rule| match rule.check {
             Check::Capture(check) => check(head),
             _ => false,
         });
         let mut listed: Vec<FindingCount> =
             self.findings.iter().map(|(&finding, &flows)| FindingCount { finding, flows }).collect();
         listed.sort_by(|a, b| b.flows.cmp(&a.flows).then(a.finding.cmp(b.finding)));
-        let of_capture = mirrored.map(|rule| FindingCount { finding: rule.code, flows: connections });
+        let of_capture = of_capture.map(|rule| FindingCount { finding: rule.code, flows: connections });
         CaptureSummary {
             verdict: Some(self.verdict_of(&summary, head.duration_s)),
             findings: Some(of_capture.chain(listed).collect()),

@@ -5,7 +5,7 @@
 //! sends nothing twice so soon but ACKs without an identification of their own, which are equal, too:
 //! they are copies only if nearly every packet at the front of the capture has as many.
 
-use crate::decode::{Decoded, Segment, Skip, decode, decode_fast};
+use crate::decode::{Decoded, Layers, Segment, Skip, decode, decode_fast};
 use ackclock_pcap::read::{LinkType, Record};
 
 /// Number of packets at the front by which a capture is judged.
@@ -64,7 +64,9 @@ impl MirrorProbe {
         let of = |held: &HeldRecord| {
             let bytes = &self.bytes[held.start..held.end];
             let record = Record { at: held.at, link: held.link, original_len: held.original_len, bytes };
-            DecodedPacket { record, decoded: decode_fast(&record).map_or_else(|| decode(&record), |s| Ok(Decoded::Segment(s))) }
+            let mut layers = Layers::default();
+            let decoded = decode_fast(&record).map_or_else(|| decode(&record, &mut layers), |s| Ok(Decoded::Segment(s)));
+            DecodedPacket { record, decoded, layers }
         };
         self.held.iter().map(of).collect()
     }
@@ -75,6 +77,7 @@ impl MirrorProbe {
 pub struct DecodedPacket<'a> {
     pub record: Record<'a>,
     pub decoded: Result<Decoded<'a>, Skip>,
+    pub layers: Layers,
 }
 
 /// What leaves out the copies, by the packets at the front; none if these have no more than a network

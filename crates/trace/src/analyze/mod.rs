@@ -2,24 +2,28 @@
 //! not of packets.
 
 mod datagram_flows;
+mod encapsulation;
 mod filter;
 mod flow_index;
 mod flow_list;
 mod flow_store;
 mod mirror;
+mod mptcp;
 mod observer;
 mod reassembly;
 mod shard;
 
 pub use datagram_flows::{DatagramFlow, QuicFlow, SpinBit};
+pub use encapsulation::{Encapsulation, TunnelUse};
 pub use filter::PacketFilter;
 pub use flow_list::FlowList;
 pub use flow_store::{CachePolicy, FlowRef};
+pub use mptcp::SubflowOf;
 pub use observer::PacketObserver;
 pub use reassembly::FragmentCounts;
 pub use shard::{DecodeCounts, FrameRange};
 
-use crate::decode::{Decoded, Skip, decode, decode_fast};
+use crate::decode::{Decoded, Layers, Skip, decode, decode_fast};
 use ackclock_pcap::read::{Capture, ReadError, Record, RecordVisitor};
 use mirror::{MirrorFilter, MirrorProbe, filter_of};
 use reassembly::{ReassembledSegment, Reassembly};
@@ -49,6 +53,7 @@ pub struct CaptureTotals {
 pub struct Analysis {
     shard: Shard,
     reassembly: Reassembly,
+    encapsulation: Encapsulation,
     pub totals: CaptureTotals,
     filter: PacketFilter,
     /// The first packets, until they show whether the capture has each packet twice.
@@ -65,6 +70,7 @@ impl Analysis {
         Analysis {
             shard: Shard::new(policy),
             reassembly: Reassembly::default(),
+            encapsulation: Encapsulation::default(),
             totals: CaptureTotals::default(),
             filter,
             probe: Some(MirrorProbe::default()),
@@ -78,7 +84,7 @@ impl Analysis {
 
     /// Memory of all flows and of their index in bytes.
     pub fn memory(&self) -> usize {
-        self.shard.memory()
+        self.shard.memory() + self.encapsulation.memory()
     }
 
     pub fn counts(&self) -> DecodeCounts {
@@ -114,14 +120,24 @@ impl Analysis {
         self.shard.mirror = filter_of(&packets);
         for packet in packets {
             if self.totals.add(&packet.record, &self.filter) {
-                self.decoded(packet.record.at, packet.decoded, observer);
+                self.decoded(&packet.record, packet.decoded, &packet.layers, observer);
             }
         }
+    }
+
+    /// The tunnels, and the protocols that were not decoded.
+    pub fn encapsulation(&self) -> &Encapsulation {
+        &self.encapsulation
     }
 
     /// Packets that were left out as copies of others.
     pub fn mirrored(&self) -> u64 {
         self.shard.mirror.as_ref().map_or(0, MirrorFilter::copies)
+    }
+
+    /// What the flow with this number, from 0, is to a connection of MPTCP; none for other flows.
+    pub fn mptcp(&self, number: usize) -> Option<SubflowOf> {
+        self.shard.mptcp.of_flow(number as u32)
     }
 
     /// The UDP flows, in the order of their first datagrams.
@@ -147,11 +163,19 @@ impl Analysis {
     /// A packet that the fast path of the decoder rejects.
     #[inline(never)]
     fn slow_path(&mut self, record: &Record<'_>, observer: &mut impl PacketObserver) {
-        self.decoded(record.at, decode(record), observer);
+        let mut layers = Layers::default();
+        self.decoded(record, decode(record, &mut layers), &layers, observer);
     }
 
-    fn decoded(&mut self, at: i64, decoded: Result<Decoded<'_>, Skip>, observer: &mut impl PacketObserver) {
-        let (frame, shard) = (self.totals.frames, &mut self.shard);
+    fn decoded(
+        &mut self,
+        record: &Record<'_>,
+        decoded: Result<Decoded<'_>, Skip>,
+        layers: &Layers,
+        observer: &mut impl PacketObserver,
+    ) {
+        let (at, frame, shard) = (record.at, self.totals.frames, &mut self.shard);
+        self.encapsulation.add(&decoded, layers);
         match decoded {
             Ok(Decoded::Segment(segment)) => shard.add_rare(at, frame, &segment, &self.filter, observer),
             Ok(Decoded::Datagram(datagram)) => shard.add_datagram(at, frame, &datagram, &self.filter),

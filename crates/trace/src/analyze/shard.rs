@@ -4,6 +4,7 @@ use super::datagram_flows::DatagramFlows;
 use super::flow_index::FlowIndex;
 use super::flow_store::{CachePolicy, FlowStore, push_tight};
 use super::mirror::MirrorFilter;
+use super::mptcp::MptcpFlows;
 use super::{PacketFilter, PacketObserver};
 use crate::decode::{Datagram, Flags, Segment, Side, Skip};
 use crate::flow::Flow;
@@ -18,6 +19,7 @@ pub struct Shard {
     pub frames: Vec<FrameRange>,
     pub counts: DecodeCounts,
     pub datagrams: DatagramFlows,
+    pub mptcp: MptcpFlows,
     /// Leaves out the copies of packets, if the capture has such.
     pub mirror: Option<MirrorFilter>,
     max_flows: usize,
@@ -58,6 +60,7 @@ impl Shard {
             frames: Vec::new(),
             counts: DecodeCounts::default(),
             datagrams: DatagramFlows::default(),
+            mptcp: MptcpFlows::default(),
             mirror: None,
             max_flows: MAX_FLOWS,
             last: 0,
@@ -117,13 +120,23 @@ impl Shard {
         let hash = s.key.hash(self.index.seed());
         match self.index.find(hash, |n| self.flows.has_key(n, &s.key)) {
             Some(number) if !s.flags.has(Flags::SYN) => Some(number),
-            known => self.begin_flow(at, frame, s, hash, known),
+            known => self.on_syn_or_new_flow(at, frame, s, hash, known),
         }
     }
 
-    /// A segment of an unknown flow, or a SYN, which may begin a new connection between known ends.
+    /// A segment of an unknown flow, or a SYN.
     #[cold]
     #[inline(never)]
+    fn on_syn_or_new_flow(&mut self, at: i64, frame: u64, s: &Segment<'_>, hash: u32, known: Option<u32>) -> Option<u32> {
+        let number = self.begin_flow(at, frame, s, hash, known)?;
+        if s.flags.has(Flags::SYN) {
+            self.mptcp.on_syn(number, s);
+        }
+        Some(number)
+    }
+
+    /// The flow of a segment without a known flow, or of a SYN, which may begin a new connection between
+    /// known ends.
     fn begin_flow(&mut self, at: i64, frame: u64, s: &Segment<'_>, hash: u32, known: Option<u32>) -> Option<u32> {
         let is_reused = |flow: &Flow| s.flags.has(Flags::SYN) && flow.is_reused_by(s.from, s);
         match known {
@@ -156,7 +169,11 @@ impl Shard {
 
     /// Memory of the flows and of their index in bytes.
     pub fn memory(&self) -> usize {
-        self.index.memory() + self.flows.memory() + self.datagrams.memory() + self.frames.capacity() * size_of::<FrameRange>()
+        self.index.memory()
+            + self.flows.memory()
+            + self.datagrams.memory()
+            + self.mptcp.memory()
+            + self.frames.capacity() * size_of::<FrameRange>()
     }
 }
 

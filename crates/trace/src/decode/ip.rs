@@ -1,7 +1,9 @@
 //! IPv4 and IPv6 headers, with extension headers and tunnels.
 
-use super::link::{self, NetworkProtocol};
-use super::{Skip, u16_at};
+use super::layers::{Layer, Layers, Tunnel};
+use super::link::NetworkProtocol;
+use super::protocol::Protocol;
+use super::{Skip, gre, udp_tunnel};
 use ackclock_pcap::checksum::is_valid;
 use ackclock_pcap::read::Record;
 
@@ -48,6 +50,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
+const AUTHENTICATION: u8 = 51;
 
 /// Protocol of the innermost IP header's payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,32 +61,62 @@ pub enum Transport {
 
 /// The innermost IP header, which has TCP or UDP as its payload.
 #[inline]
-pub fn transport(record: &Record<'_>, network: NetworkProtocol, at: usize) -> Result<(IpHeader, Transport), Skip> {
+pub fn transport(
+    record: &Record<'_>,
+    network: NetworkProtocol,
+    at: usize,
+    layers: &mut Layers,
+) -> Result<(IpHeader, Transport), Skip> {
     let (mut network, mut at) = (network, at);
     for _ in 0..MAX_HEADERS {
-        let (ip, next) = match network {
-            NetworkProtocol::Ipv4 => v4(record, at)?,
-            NetworkProtocol::Ipv6 => v6(record, at)?,
+        let is_v4 = match network {
+            NetworkProtocol::Ipv4 => true,
+            NetworkProtocol::Ipv6 => false,
             NetworkProtocol::EitherIp => match record.bytes.get(at).ok_or(Skip::CutOff)? >> 4 {
-                4 => v4(record, at)?,
-                6 => v6(record, at)?,
-                _ => return Err(Skip::NotIp),
+                4 => true,
+                6 => false,
+                version => return Err(layers.end(Protocol::IpVersion(version), at + 1, Skip::NotIp)),
             },
         };
+        layers.add(if is_v4 { Layer::Ipv4 } else { Layer::Ipv6 }, at);
+        let (mut ip, mut next) = if is_v4 { v4(record, at)? } else { v6(record, at)? };
         // Only the first fragment of a tunnel has the inner headers.
         if next != TCP && ip.fragment.is_some_and(|fragment| fragment.offset > 0) {
             return Err(Skip::Fragment);
         }
+        if next == AUTHENTICATION {
+            (ip, next) = after_authentication(record.bytes, ip)?;
+        }
         (network, at) = match next {
-            TCP => return Ok((ip, Transport::Tcp)),
-            UDP => return Ok((ip, Transport::Udp)),
-            IPV4 => (NetworkProtocol::Ipv4, ip.tcp_at),
-            IPV6 => (NetworkProtocol::Ipv6, ip.tcp_at),
-            GRE => gre(record.bytes, ip.tcp_at)?,
-            _ => return Err(Skip::NotTcp),
+            TCP => {
+                layers.add(Layer::Tcp, ip.tcp_at);
+                return Ok((ip, Transport::Tcp));
+            }
+            UDP => {
+                layers.add(Layer::Udp, ip.tcp_at);
+                match udp_tunnel::payload(record.bytes, &ip, layers)? {
+                    Some(inner) => inner,
+                    None => return Ok((ip, Transport::Udp)),
+                }
+            }
+            IPV4 | IPV6 => {
+                layers.add(Layer::Tunnel(Tunnel::IpInIp), ip.tcp_at);
+                (if next == IPV4 { NetworkProtocol::Ipv4 } else { NetworkProtocol::Ipv6 }, ip.tcp_at)
+            }
+            GRE => gre::payload(record.bytes, ip.tcp_at, Tunnel::Gre, layers)?,
+            other => return Err(layers.end(Protocol::Ip(other), ip.tcp_at, Skip::NotTcp)),
         };
     }
     Err(Skip::Nested)
+}
+
+/// The IP header as if there were no authentication header after it, and the protocol after that (RFC 4302):
+/// its length is in 4-byte words beyond the first two.
+fn after_authentication(bytes: &[u8], ip: IpHeader) -> Result<(IpHeader, u8), Skip> {
+    let &[next, words] = bytes.get(ip.tcp_at..).and_then(|b| b.first_chunk()).ok_or(Skip::CutOff)?;
+    let len = (u32::from(words) + 2) * 4;
+    let tcp_len = ip.tcp_len.checked_sub(len).ok_or(Skip::BadIpv4)?;
+    Ok((IpHeader { tcp_at: ip.tcp_at + len as usize, tcp_len, ..ip }, next))
 }
 
 /// IPv4 (RFC 791): header and protocol.
@@ -172,8 +205,8 @@ fn v6(record: &Record<'_>, at: usize) -> Result<(IpHeader, u8), Skip> {
                 fragment = fragment_header(bytes, inner)?;
                 8
             }
-            // Authentication header: length in 4-byte words beyond the first two.
-            51 => (u32::from(*bytes.get(inner + 1).ok_or(Skip::CutOff)?) + 2) * 4,
+            // Length in 4-byte words beyond the first two.
+            AUTHENTICATION => (u32::from(*bytes.get(inner + 1).ok_or(Skip::CutOff)?) + 2) * 4,
             _ => break,
         };
         next = *bytes.get(inner).ok_or(Skip::CutOff)?;
@@ -226,19 +259,4 @@ fn jumbogram(bytes: &[u8], at: usize, len: usize) -> Option<u32> {
         }
     }
     None
-}
-
-/// GRE (RFC 2784, 2890): the flags select optional words.
-fn gre(bytes: &[u8], at: usize) -> Result<(NetworkProtocol, usize), Skip> {
-    let flags = u16_at(bytes, at).ok_or(Skip::CutOff)?;
-    // Version 1 is PPTP's (RFC 2637), which carries PPP.
-    if flags & 7 != 0 {
-        return Err(Skip::NotTcp);
-    }
-    let words = [0x8000, 0x2000, 0x1000].into_iter().filter(|bit| flags & bit != 0).count();
-    let (kind, inner) = (u16_at(bytes, at + 2), at + 4 + 4 * words);
-    match kind {
-        Some(0x6558) => link::ethernet(bytes, inner),
-        kind => link::by_ethertype(bytes, kind, inner),
-    }
 }

@@ -1,18 +1,26 @@
-//! Decoding of a captured record: link layer, IP, TCP with its options, UDP. Stateless; does not copy payload.
+//! Decoding of a captured record: link layer, tunnels, IP, TCP with its options, UDP. Stateless; does not
+//! copy payload.
 
 mod datagram;
 mod fast_path;
+mod gre;
 mod ip;
 mod key;
+mod layers;
 mod link;
 mod options;
+mod protocol;
 mod tcp;
+mod udp_tunnel;
+mod wifi;
 
 pub use datagram::Datagram;
 pub use ip::{FragmentInfo, IpHeader};
 pub(crate) use key::BoxedKey;
 pub use key::{Key, Side};
-pub use options::{Options, SackBlocks, SynOptions, Timestamps};
+pub use layers::{Layer, Layers, Tunnel};
+pub use options::{Mptcp, Options, SackBlocks, SynOptions, Timestamps};
+pub use protocol::{Protocol, WifiFrame};
 pub use tcp::{Flags, Segment};
 
 use ackclock_pcap::read::{LinkType, Record};
@@ -97,11 +105,11 @@ pub fn decode_fast<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
     fast_path::segment(record)
 }
 
-/// Decodes any record, header by header.
+/// Decodes any record, header by header; `layers` gets the headers before the segment or datagram.
 #[inline(never)]
-pub fn decode<'a>(record: &Record<'a>) -> Result<Decoded<'a>, Skip> {
-    let (protocol, at) = link::network_header(record)?;
-    let (ip, transport) = ip::transport(record, protocol, at)?;
+pub fn decode<'a>(record: &Record<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Skip> {
+    let (protocol, at) = link::network_header(record, layers)?;
+    let (ip, transport) = ip::transport(record, protocol, at, layers)?;
     if transport == Transport::Udp {
         return datagram::datagram(record, &ip).map(Decoded::Datagram);
     }
@@ -152,7 +160,7 @@ mod tests {
             }
             let record = Record { at: 0, link: LinkType(link), original_len: bytes.len() as u32, bytes: &bytes };
             if let Some(fast) = decode_fast(&record) {
-                let Ok(Decoded::Segment(full)) = decode(&record) else { panic!("decode finds no segment") };
+                let Ok(Decoded::Segment(full)) = decode(&record, &mut Layers::default()) else { panic!("decode finds no segment") };
                 prop_assert_eq!(format!("{fast:?}"), format!("{full:?}"));
             }
         }

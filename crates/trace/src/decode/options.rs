@@ -44,6 +44,7 @@ impl SackBlocks {
 
 const NOP: u8 = 1;
 const SACK: u8 = 5;
+const MPTCP: u8 = 30;
 
 /// Options of a SYN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,6 +54,15 @@ pub struct SynOptions {
     pub sack_permitted: bool,
     /// Maximum number of NOPs in a row.
     pub nops: u8,
+}
+
+/// The MPTCP option of a SYN or a SYN-ACK (RFC 8684, sections 3.1 and 3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mptcp {
+    /// MP_CAPABLE, with the sender's key from the SYN-ACK on.
+    Capable { version: u8, key: Option<[u8; 8]> },
+    /// MP_JOIN: the receiver's token in a SYN; zero in a SYN-ACK, which has none.
+    Join { token: u32 },
 }
 
 /// The options of one segment. Timestamps, which most segments have, are parsed at once, other
@@ -108,6 +118,26 @@ impl<'a> Options<'a> {
             }
         });
         blocks
+    }
+
+    /// MPTCP's option, as a SYN or a SYN-ACK has it.
+    pub fn mptcp(&self) -> Option<Mptcp> {
+        let mut found = None;
+        for_each_option(self.bytes, |kind, value| {
+            if kind == MPTCP {
+                found = found.or(match *value {
+                    [first, _, ref rest @ ..] if first >> 4 == 0 => {
+                        Some(Mptcp::Capable { version: first & 15, key: rest.first_chunk().copied() })
+                    }
+                    [first, _, a, b, c, d, _, _, _, _] if first >> 4 == 1 => {
+                        Some(Mptcp::Join { token: u32::from_be_bytes([a, b, c, d]) })
+                    }
+                    [first, ..] if first >> 4 == 1 => Some(Mptcp::Join { token: 0 }),
+                    _ => None,
+                });
+            }
+        });
+        found
     }
 
     /// The options that only a SYN carries.
@@ -168,6 +198,20 @@ mod tests {
         assert_eq!((options.syn().mss, options.syn().window_scale), (Some(1460), Some(7)));
         assert!(options.malformed && options.timestamps.is_none());
         assert!(Options::of(&[8, 0]).malformed && Options::of(&[8]).malformed);
+    }
+
+    #[test]
+    fn mptcp_is_read_from_syn_and_syn_ack() {
+        let capable = |key: &[u8]| [&[30, 4 + key.len() as u8, 0x01, 0x81][..], key].concat();
+        assert_eq!(Options::of(&capable(&[])).mptcp(), Some(Mptcp::Capable { version: 1, key: None }));
+        let key = [1, 2, 3, 4, 5, 6, 7, 8];
+        assert_eq!(Options::of(&capable(&key)).mptcp(), Some(Mptcp::Capable { version: 1, key: Some(key) }));
+        let join = [30, 12, 0x10, 2, 0xde, 0xad, 0xbe, 0xef, 1, 2, 3, 4];
+        assert_eq!(Options::of(&join).mptcp(), Some(Mptcp::Join { token: 0xdead_beef }));
+        let answer = [&[30, 16, 0x10, 2][..], &[7; 12]].concat();
+        assert_eq!(Options::of(&answer).mptcp(), Some(Mptcp::Join { token: 0 }));
+        assert_eq!(Options::of(&[30, 4, 0x20, 1]).mptcp(), None, "DSS");
+        assert_eq!(Options::of(&[2, 4, 5, 0xb4]).mptcp(), None);
     }
 
     #[test]

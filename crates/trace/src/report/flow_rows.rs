@@ -1,12 +1,13 @@
 //! The flows of a document, made one at a time: a document of a hundred thousand flows has a
 //! gigabyte.
 
-use super::{FlowReport, JoinedDirectionReport, MAX_LISTED, PathEstimates, events::EventOrder};
+use super::{FlowReport, JoinedDirectionReport, MAX_LISTED, MptcpReport, PathEstimates, events::EventOrder};
 use crate::analyze::{Analysis, FlowList, FlowRef};
 use crate::join::Joined;
 
 /// The rows of one capture's flows.
 pub struct FlowRows<'a> {
+    analysis: &'a Analysis,
     flows: FlowList<'a>,
     start: i64,
     estimates: Option<&'a PathEstimates>,
@@ -17,7 +18,7 @@ pub struct FlowRows<'a> {
 impl<'a> FlowRows<'a> {
     pub fn of(analysis: &'a Analysis) -> FlowRows<'a> {
         let start = analysis.totals.first_at.unwrap_or(0);
-        FlowRows { flows: analysis.flows(), start, estimates: None, joined: None, events: None }
+        FlowRows { analysis, flows: analysis.flows(), start, estimates: None, joined: None, events: None }
     }
 
     /// Adds estimates of the path.
@@ -53,6 +54,7 @@ impl<'a> FlowRows<'a> {
     pub fn row(&self, number: usize) -> FlowReport {
         let flow = self.flows.get(number);
         let mut row = FlowReport::of(&flow, self.flows.frames(number), self.start);
+        row.mptcp = self.analysis.mptcp(number).map(MptcpReport::of);
         if let Some([of_client, of_server]) = self.estimates.and_then(|estimates| estimates.of_flow(number)) {
             row.a2b.inferred_path.clone_from(of_client);
             row.b2a.inferred_path.clone_from(of_server);

@@ -4,6 +4,7 @@ mod capture_index;
 mod concurrency;
 mod datagrams;
 mod direction;
+mod encapsulation;
 mod events;
 mod flat_table;
 mod flow_rows;
@@ -23,6 +24,7 @@ pub use direction::{
     AckGaps, DirectionReport, HistogramBin, KindReport, LateAckReport, ThinkTimeReport, UnansweredProbesReport, UnansweredReport,
     ZeroWindowReport,
 };
+pub use encapsulation::{NotDecodedReport, TunnelReport};
 pub use events::{EventOrder, EventReport};
 pub use flat_table::{FlatColumn, FlatTable, FlatValues};
 pub use flow_rows::FlowRows;
@@ -36,7 +38,7 @@ pub use two_captures::{
 };
 pub use vantage::VantageReport;
 
-use crate::analyze::{Analysis, FragmentCounts, FrameRange};
+use crate::analyze::{Analysis, FragmentCounts, FrameRange, SubflowOf};
 use crate::decode::{EndpointAddress, Skip};
 use crate::flow::{Flow, Side};
 use ackclock_contract::Document;
@@ -132,6 +134,9 @@ pub struct FlowReport {
     /// the summary counts this one not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub translation_of: Option<usize>,
+    /// Absent without MPTCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mptcp: Option<MptcpReport>,
     pub a2b: DirectionReport,
     pub b2a: DirectionReport,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -172,6 +177,28 @@ impl ResetReport {
             packets_after: reset.packets_after,
             went_on_at_s: reset.went_on_at.get().map(|at| seconds(at - flow.first_at())),
             accepted_after: reset.is_accepted_after,
+        }
+    }
+}
+
+/// A subflow of multipath TCP (RFC 8684). Its figures are those of the subflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Document)]
+pub struct MptcpReport {
+    /// `first`: its SYN has MP_CAPABLE; `additional`: MP_JOIN.
+    #[document(names("first", "additional"))]
+    pub subflow: &'static str,
+    /// The SYN-ACK has the option, too: without it the connection is plain TCP, or has no such subflow.
+    pub accepted: bool,
+    /// Number of the connection's first subflow; none if its handshake is not in the capture.
+    pub first_flow: Option<usize>,
+}
+
+impl MptcpReport {
+    pub(crate) fn of(subflow: SubflowOf) -> MptcpReport {
+        MptcpReport {
+            subflow: if subflow.is_first { "first" } else { "additional" },
+            accepted: subflow.accepted,
+            first_flow: subflow.first.map(|first| first as usize + 1),
         }
     }
 }
@@ -274,6 +301,8 @@ impl Report {
             malformed_kinds,
             truncated: capture.truncation(),
             skipped,
+            not_decoded: NotDecodedReport::all(analysis.encapsulation()),
+            tunnels: TunnelReport::all(analysis.encapsulation()),
             bad_checksums: counts.bad_checksums,
             fragments: FragmentReport::of(analysis.fragment_counts()),
             cut_short: totals.truncated,
@@ -341,6 +370,7 @@ impl FlowReport {
             b2a: DirectionReport::of(flow, b, vantage.place),
             reset: ResetReport::of(flow),
             translation_of: None,
+            mptcp: None,
             vantage,
             diagnosis: None,
             limit: None,

@@ -14,6 +14,7 @@ mod kind_rules;
 mod loss_recovery;
 mod malformed_input;
 mod many_flows;
+mod mptcp;
 mod opening;
 mod packet_builder;
 mod packet_script;
