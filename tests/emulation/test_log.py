@@ -189,6 +189,50 @@ def _header_bytes(packet: bytes) -> int:
     return ip + (4 * (packet[ip + 12] >> 4) if packet[9] == 6 else 8)
 
 
+def _payload(packets: list[bytes], protocol: int) -> Iterator[int]:
+    """The captured bytes after the headers of this protocol's packets."""
+    return (len(packet) - _header_bytes(packet) for packet in packets if packet[9] == protocol)
+
+
+QUESTIONS = """
+import os, socket, time
+udp = socket.socket(type=socket.SOCK_DGRAM)
+udp.connect((os.environ["ACKCLOCK_SERVER"], 5002))
+udp.setblocking(False)
+for number in range(500):
+    try:
+        udp.send(number.to_bytes(4, "big") * 100)
+        udp.recv(2000)
+    except (BlockingIOError, ConnectionRefusedError):
+        pass
+    time.sleep(0.003)
+"""
+ANSWERS = """
+import socket
+udp = socket.socket(type=socket.SOCK_DGRAM)
+udp.bind(("", 5002))
+while True:
+    data, client = udp.recvfrom(2000)
+    if data[3] % 4 == 0:
+        udp.sendto(data[:4] + b"answer" * 20, client)
+"""
+
+
+@pytest.mark.finding("C38")
+def test_udp_of_both_captures_is_joined_by_the_hashes_of_its_payloads(tmp_path):
+    hop = {"name": "line", "rate": "10 Mb/s", "delay": "15 ms", "loss": {"up": {"kind": "bernoulli", "mean": 0.05}}}
+    server, client = ([sys.executable, "-c", text] for text in (ANSWERS, QUESTIONS))
+    link = {"title": "a line", "source": "test", "hop": [hop]}
+    run = ackclock.emulate(link, client, server=server, server_ready="none", out=tmp_path / "run")
+    document = ackclock.analyze(*run.captures).document
+    flow = max(document["udp_flows"], key=lambda flow: flow["a2b"]["packets"] + flow["b2a"]["packets"])
+    direction = flow["a2b"] if flow["server"].endswith(":5002") else flow["b2a"]
+    sent = run.fates.filter((pl.col("from") == "client") & (pl.col("bytes") == 428))
+    lost = sent.filter(~pl.col("fate").is_in(["delivered", "in_flight"])).height
+    assert direction["lost"]["between_captures"] == lost > 5
+    assert direction["one_way_delay_ms"]["min"] == pytest.approx(15.3, abs=0.6)
+
+
 @pytest.mark.realtime
 @pytest.mark.finding("L7")
 def test_captures_have_no_payload_and_are_readable_by_the_owner_only(tmp_path):
@@ -206,7 +250,10 @@ def test_captures_have_no_payload_and_are_readable_by_the_owner_only(tmp_path):
     for capture in run.captures:
         packets = list(_ip_packets(capture.read_bytes()))
         assert len(packets) > 20
-        assert max(len(packet) - _header_bytes(packet) for packet in packets) <= 1
+        rest = {protocol: max(_payload(packets, protocol), default=0) for protocol in (1, 6, 17)}
+        # Of UDP the first byte, and a hash of 16.
+        assert rest[1] == 0 and rest[6] <= 1 and rest[17] == 17, rest
+        assert SECRET[1:6] not in capture.read_bytes()
         assert stat.S_IMODE(capture.stat().st_mode) == 0o600
         assert stat.S_IMODE(capture.parent.stat().st_mode) == 0o700
     # A capture has the packets' original lengths: an analysis counts all bytes.

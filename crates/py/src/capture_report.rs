@@ -8,6 +8,7 @@ use crate::objects::to_object;
 use crate::table::Table;
 use ackclock_diagnose::capture::{CaptureDiagnosis, Outline, SummaryBuilder, THRESHOLDS};
 use ackclock_trace::analyze::{Analysis, DatagramFlow};
+use ackclock_trace::join::Joined;
 use ackclock_trace::report::{
     CaptureIndex, CaptureSummary, EventOrder, FlatTable, FlowRows, PathEstimates, Report, UdpFlowReport, json_text, with_end,
 };
@@ -38,6 +39,26 @@ pub struct CaptureReport {
     counts: [usize; 2],
     /// The numbers of the flows in the document.
     numbers: Vec<usize>,
+}
+
+/// The UDP flows of the first capture.
+struct UdpRows<'a> {
+    flows: &'a [DatagramFlow],
+    /// Time of the first packet.
+    start: i64,
+    joined: Option<&'a Joined>,
+}
+
+impl UdpRows<'_> {
+    /// The row of the flow with this number, from 0. Panics if there is none.
+    fn row(&self, number: usize) -> UdpFlowReport {
+        let flow = &self.flows[number];
+        let row = UdpFlowReport::of(flow, self.start);
+        match self.joined {
+            Some(joined) => row.with_joined(flow, joined, number),
+            None => row,
+        }
+    }
 }
 
 /// About the length of a flow's text.
@@ -109,12 +130,18 @@ impl CaptureReport {
         }
     }
 
-    /// Calls `make` with the first capture's UDP flows, and the time of its first packet.
-    fn with_udp<T>(&self, py: Python<'_>, make: impl FnOnce(&[DatagramFlow], i64) -> PyResult<T>) -> PyResult<T> {
-        let of = |analysis: &Analysis| make(analysis.datagram_flows(), analysis.totals.first_at.unwrap_or(0));
+    /// Calls `make` with the first capture's UDP flows.
+    fn with_udp<T>(&self, py: Python<'_>, make: impl FnOnce(&UdpRows<'_>) -> PyResult<T>) -> PyResult<T> {
+        let of = |analysis: &Analysis, joined| {
+            let start = analysis.totals.first_at.unwrap_or(0);
+            make(&UdpRows { flows: analysis.datagram_flows(), start, joined })
+        };
         match &self.source {
-            ReportSource::One(reader) => of(&reader.borrow(py).analysis),
-            ReportSource::Two(reader) => of(&reader.borrow(py).sides[0].analysis),
+            ReportSource::One(reader) => of(&reader.borrow(py).analysis, None),
+            ReportSource::Two(reader) => {
+                let reader = reader.borrow(py);
+                of(&reader.sides[0].analysis, Some(reader.joined()))
+            }
         }
     }
 
@@ -151,9 +178,9 @@ impl CaptureReport {
 
     fn udp_lines(&self, py: Python<'_>, indexes: Range<usize>) -> PyResult<Vec<u8>> {
         let mut text = Vec::new();
-        self.with_udp(py, |flows, start| {
-            for flow in &flows[indexes] {
-                append_flow(&mut text, 0, &UdpFlowReport::of(flow, start))?;
+        self.with_udp(py, |udp| {
+            for index in indexes {
+                append_flow(&mut text, 0, &udp.row(index))?;
             }
             Ok(text)
         })
@@ -245,17 +272,16 @@ impl CaptureReport {
 
     /// UDP flows of the first capture with these numbers, from 0.
     fn udp_flows<'py>(&self, py: Python<'py>, numbers: Vec<usize>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.with_udp(py, |flows, start| {
-            let some = numbers.iter().filter_map(|&number| flows.get(number));
-            some.map(|flow| to_object(py, &UdpFlowReport::of(flow, start))).collect()
+        self.with_udp(py, |udp| {
+            numbers.iter().filter(|&&number| number < udp.flows.len()).map(|&number| to_object(py, &udp.row(number))).collect()
         })
     }
 
     /// Numbers of the `count` UDP flows of the first capture with most bytes, the largest first.
     fn largest_udp(&self, py: Python<'_>, count: usize) -> PyResult<Vec<usize>> {
-        self.with_udp(py, |flows, _| {
-            let mut numbers: Vec<usize> = (0..flows.len()).collect();
-            numbers.sort_by_key(|&number| std::cmp::Reverse(flows[number].ip_bytes.iter().sum::<u64>()));
+        self.with_udp(py, |udp| {
+            let mut numbers: Vec<usize> = (0..udp.flows.len()).collect();
+            numbers.sort_by_key(|&number| std::cmp::Reverse(udp.flows[number].ip_bytes.iter().sum::<u64>()));
             numbers.truncate(count);
             Ok(numbers)
         })
@@ -376,7 +402,7 @@ impl DocumentText {
 
     fn udp_flows(&mut self, py: Python<'_>) -> PyResult<Vec<u8>> {
         let report = self.report.borrow(py);
-        let count = report.with_udp(py, |flows, _| Ok(flows.len()))?;
+        let count = report.with_udp(py, |udp| Ok(udp.flows.len()))?;
         let batch = self.batch(count);
         let lines = report.udp_lines(py, batch.clone())?;
         drop(report);

@@ -16,7 +16,7 @@ from ackclock.format import column_ms, column_percent, many, rate, size
 from ackclock.statistics.summary_stats import stats_of
 
 if TYPE_CHECKING:
-    from ackclock.documents.engine import DirectionReport, FlowReport, Report, UdpFlowReport
+    from ackclock.documents.engine import DirectionReport, FlowReport, Report, UdpDirectionReport, UdpFlowReport
 
 MAX_FLOWS = 10
 """Flows of each table; `--all`, `--json` and `--out` have all."""
@@ -44,6 +44,8 @@ def source_tables(source: CaptureDocument, *, all_flows: bool = False) -> list[T
     count = int(source.head.get("udp", {}).get("flows", 0))
     if udp := source.largest_udp(count if all_flows else MAX_FLOWS):
         tables.append(_udp(udp, count))
+        if (between := _udp_between(udp)).row_count:
+            tables.append(between)
     return tables
 
 
@@ -268,9 +270,7 @@ def _between(document: Report) -> Table:
     table = _table(f"Joined with {document['second']['capture']}: {clocks}")
     for column in ("flow", "direction"):
         table.add_column(column)
-    for column in ("delay ms\nmin", "\np50", "\nmax", "lost", "loss", "not\ncaptured", "bursts", "buffer\nKB"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("cause of loss", overflow="fold")
+    _add_crossing_columns(table)
     for flow in document["flows"]:
         for direction in SIDES:
             if "lost" in flow[direction]:
@@ -278,7 +278,27 @@ def _between(document: Report) -> Table:
     return table
 
 
-def _crossing(direction: DirectionReport) -> list[str]:
+def _udp_between(flows: Sequence[UdpFlowReport]) -> Table:
+    """Delay and loss of UDP flows between two captures; no row without any."""
+    table = _table("UDP between the captures, joined by its payloads")
+    for column in ("client", "server"):
+        table.add_column(column, overflow="fold")
+    table.add_column("direction")
+    _add_crossing_columns(table)
+    for flow in flows:
+        for direction in SIDES:
+            if "lost" in flow[direction]:
+                table.add_row(flow["client"], flow["server"], direction, *_crossing(flow[direction]))
+    return table
+
+
+def _add_crossing_columns(table: Table) -> None:
+    for column in ("delay ms\nmin", "\np50", "\nmax", "lost", "loss", "not\ncaptured", "bursts", "buffer\nKB"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("cause of loss", overflow="fold")
+
+
+def _crossing(direction: DirectionReport | UdpDirectionReport) -> list[str]:
     lost, bursts, buffer = direction["lost"], direction["loss_bursts"], direction["bottleneck_buffer_bytes"]
     buffer_bytes = (
         buffer["max_based"] if buffer["filled"] or _native.has_queue(buffer["max_based"], buffer["rate_bps"]) else None

@@ -544,6 +544,15 @@ class UdpDirectionReport(TypedDict):
     packets: int
     bytes: int
     spin_rtt_ms: SummaryStats | None
+    sender_side_capture: NotRequired[int]
+    one_way_delay_ms: NotRequired[SummaryStats]
+    loss_rate: NotRequired[float | None]
+    lost: NotRequired[LostReport]
+    loss_bursts: NotRequired[BurstReport]
+    link_stalls: NotRequired[list[StallReport]]
+    bottleneck_buffer_bytes: NotRequired[BufferReport]
+    delay_loss_correlation: NotRequired[float | None]
+    loss_cause: NotRequired[LossCauseReport]
 
 class UdpFlowReport(TypedDict):
     """One UDP flow. The client sent its first datagram."""
@@ -649,6 +658,7 @@ class Report(TypedDict):
     summary: NotRequired[CaptureSummary]
     clock: NotRequired[ClockReport | None]
     joined_flows: NotRequired[int]
+    joined_udp_flows: NotRequired[int]
     partners: NotRequired[list[tuple[int, int]]]
     second: NotRequired[Report]
     series_left_out: NotRequired[int]

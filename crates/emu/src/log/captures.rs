@@ -1,13 +1,17 @@
 //! A capture per real host: the headers of each packet between the host and the link, with packet
-//! number and original length.
+//! number and original length. In the place of a UDP payload stands its hash under a key of the
+//! emulation, by which two captures are joined as by the payload itself; the payload is not kept, nor
+//! is the key.
 //!
 //! Timestamps are network time: the kernel's RX timestamp of a packet from the host, and the
 //! planned release of a packet to the host. The audit has the error of the latter.
 
-use super::headers::header_len;
+use super::headers::{header_len, udp_payload};
 use super::writer_thread::FileStream;
 use ackclock_core::Time;
 use ackclock_core::packet::{Body, Packet};
+use ackclock_pcap::digest;
+use ackclock_pcap::siphash::SipKey;
 use ackclock_pcap::write::{CapturedFrame, FlowEnd, FlowFrames, PcapngWriter};
 use std::io;
 
@@ -25,6 +29,9 @@ struct HostCapture {
 pub struct HostCaptures {
     /// By port.
     captures: Vec<HostCapture>,
+    key: SipKey,
+    /// The captured bytes of a frame whose payload is replaced.
+    buffer: Vec<u8>,
     error: Option<io::Error>,
 }
 
@@ -48,7 +55,7 @@ impl HostCaptures {
             Ok(HostCapture { side, frames, writer: writer.with_epoch(epoch_ns) })
         };
         let captures = streams.into_iter().enumerate().map(capture).collect::<io::Result<Vec<HostCapture>>>()?;
-        Ok(HostCaptures { captures, error: None })
+        Ok(HostCaptures { captures, key: SipKey::random(), buffer: Vec::new(), error: None })
     }
 
     /// Captures a packet at a port: `sent` by its host, or to be received by it.
@@ -57,7 +64,18 @@ impl HostCaptures {
         let from = if sent { capture.side } else { capture.side.other() };
         let frame = capture.frames.frame(from, packet.id as u16, packet, body);
         let captured = ETHERNET + header_len(frame.bytes.get(ETHERNET..).unwrap_or_default());
-        let frame = CapturedFrame { bytes: &frame.bytes[..captured.min(frame.bytes.len())], ..frame };
+        let headers = &frame.bytes[..captured.min(frame.bytes.len())];
+        let bytes = match (body, udp_payload(frame.bytes.get(ETHERNET..).unwrap_or_default())) {
+            (Body::Raw(packet), Some(at)) => {
+                self.buffer.clear();
+                self.buffer.extend(&frame.bytes[..ETHERNET + at]);
+                let payload = packet.get(at..).unwrap_or_default();
+                digest::append(&mut self.buffer, &self.key, payload, payload.len());
+                self.buffer.as_slice()
+            }
+            _ => headers,
+        };
+        let frame = CapturedFrame { bytes, ..frame };
         if let Err(error) = capture.writer.write_with_id(now, &frame, packet.id) {
             self.error.get_or_insert(error);
         }

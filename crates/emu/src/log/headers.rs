@@ -24,38 +24,64 @@ const PAYLOAD: usize = 1;
 /// or UDP header and one byte of payload, 8 bytes of another protocol, or nothing of a fragment
 /// after the first. At most the packet's length.
 pub fn header_len(packet: &[u8]) -> usize {
-    let len = match packet.first().map(|first| first >> 4) {
-        Some(IPV4) => ipv4_len(packet),
-        Some(IPV6) => ipv6_len(packet),
-        _ => OTHER_PROTOCOL,
+    let len = match ip_payload(packet) {
+        IpPayload::Transport { protocol, at, .. } => at + transport_len(protocol, packet.get(at..).unwrap_or_default()),
+        IpPayload::LaterFragment(at) => at,
+        IpPayload::Unknown => OTHER_PROTOCOL,
     };
     len.min(packet.len())
 }
 
-fn ipv4_len(packet: &[u8]) -> usize {
-    let header = usize::from(packet[0] & 15) * 4;
-    let offset = u16::from_be_bytes([byte(packet, 6) & 0x1f, byte(packet, 7)]);
-    if offset > 0 { header } else { header + transport_len(byte(packet, 9), packet.get(header..).unwrap_or_default()) }
+/// Offset of the payload of a UDP datagram that is no fragment.
+pub fn udp_payload(packet: &[u8]) -> Option<usize> {
+    match ip_payload(packet) {
+        IpPayload::Transport { protocol: UDP, at, is_fragment: false } => Some(at + UDP_HEADER).filter(|&at| at < packet.len()),
+        _ => None,
+    }
 }
 
-fn ipv6_len(packet: &[u8]) -> usize {
-    let (mut next, mut at) = (byte(packet, 6), IPV6_HEADER);
+/// What follows the IP header and its extensions, and where.
+enum IpPayload {
+    Transport { protocol: u8, at: usize, is_fragment: bool },
+    LaterFragment(usize),
+    Unknown,
+}
+
+fn ip_payload(packet: &[u8]) -> IpPayload {
+    match packet.first().map(|first| first >> 4) {
+        Some(IPV4) => {
+            let at = usize::from(packet[0] & 15) * 4;
+            let field = u16::from_be_bytes([byte(packet, 6), byte(packet, 7)]);
+            if field & 0x1fff > 0 {
+                return IpPayload::LaterFragment(at);
+            }
+            IpPayload::Transport { protocol: byte(packet, 9), at, is_fragment: field & 0x2000 != 0 }
+        }
+        Some(IPV6) => ipv6_payload(packet),
+        _ => IpPayload::Unknown,
+    }
+}
+
+fn ipv6_payload(packet: &[u8]) -> IpPayload {
+    let (mut next, mut at, mut is_fragment) = (byte(packet, 6), IPV6_HEADER, false);
     while at < packet.len() {
         let header = &packet[at..];
         match next {
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => at += 8 * (usize::from(byte(header, 1)) + 1),
             FRAGMENT => {
                 at += FRAGMENT_HEADER;
-                // The offset is the upper 13 bits.
-                if u16::from_be_bytes([byte(header, 2), byte(header, 3)]) >> 3 > 0 {
-                    return at;
+                let field = u16::from_be_bytes([byte(header, 2), byte(header, 3)]);
+                // The offset is the upper 13 bits, the last bit says that more follow.
+                if field >> 3 > 0 {
+                    return IpPayload::LaterFragment(at);
                 }
+                is_fragment |= field & 1 == 1;
             }
-            _ => return at + transport_len(next, header),
+            protocol => return IpPayload::Transport { protocol, at, is_fragment },
         }
         next = byte(header, 0);
     }
-    at
+    IpPayload::LaterFragment(at)
 }
 
 fn transport_len(protocol: u8, header: &[u8]) -> usize {
@@ -121,6 +147,14 @@ mod tests {
         assert_eq!(header_len(&packet(HOP_BY_HOP, &[&options, &[0; 8]])), 40 + 16 + 8 + 1);
         assert_eq!(header_len(&packet(FRAGMENT, &[&[TCP, 0, 0, 1, 0, 0, 0, 0], &tcp(5)])), 40 + 8 + 20 + 1);
         assert_eq!(header_len(&packet(FRAGMENT, &[&[TCP, 0, 0, 9, 0, 0, 0, 0]])), 40 + 8);
+    }
+
+    #[test]
+    fn udp_payload_is_that_of_whole_datagrams_only() {
+        assert_eq!(udp_payload(&ipv4(UDP, 6, 0x4000, &[0; 8])), Some(24 + 8));
+        assert_eq!(udp_payload(&ipv4(TCP, 5, 0, &tcp(5))), None);
+        assert_eq!(udp_payload(&ipv4(UDP, 5, 0x2000, &[0; 8])), None, "a first fragment");
+        assert_eq!(udp_payload(&ipv4(UDP, 5, 0, &[0; 8])[..28]), None, "a datagram without payload");
     }
 
     #[test]

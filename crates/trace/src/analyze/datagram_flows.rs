@@ -66,14 +66,15 @@ const MIN_SAMPLES: u64 = 3;
 const MIN_PACKETS_PER_EDGE: u64 = 3;
 
 impl DatagramFlows {
-    /// Processes a datagram of the capture's packet with number `frame`.
-    pub fn add(&mut self, at: i64, frame: u64, datagram: &Datagram<'_>) {
+    /// Processes a datagram of the capture's packet with number `frame`; returns the number of its flow,
+    /// from 0, or none if there is no room for it.
+    pub fn add(&mut self, at: i64, frame: u64, datagram: &Datagram<'_>) -> Option<u32> {
         let (key, hash) = (&datagram.key, datagram.key.hash(self.index.seed()));
         let number = match self.index.find(hash, |n| self.flows[n as usize].key.is(key)) {
             Some(number) => number,
             None if self.flows.len() >= MAX_FLOWS => {
                 self.left_out += 1;
-                return;
+                return None;
             }
             None => {
                 let number = self.flows.len() as u32;
@@ -92,6 +93,7 @@ impl DatagramFlows {
             }
         };
         self.flows[number as usize].add(at, frame, datagram);
+        Some(number)
     }
 
     /// In the order of their first datagrams.
@@ -112,6 +114,11 @@ impl DatagramFlow {
         [self.client, self.client.other()].map(|side| self.key.key().endpoint(side))
     }
 
+    /// The client's side in the key.
+    pub fn client(&self) -> Side {
+        self.client
+    }
+
     pub fn quic(&self) -> Option<&QuicFlow> {
         self.quic.as_deref()
     }
@@ -129,7 +136,8 @@ impl DatagramFlow {
                     self.quic = Some(Box::new(QuicFlow { version, spin: Default::default() }));
                 }
             }
-            [form, ..] if form & (LONG | FIXED) == FIXED => {
+            // The fixed bit may be greased once both ends know that (RFC 9287).
+            [form, ..] if form & LONG == 0 => {
                 if let Some(quic) = &mut self.quic {
                     quic.spin[end].add(at, form & SPIN != 0);
                 }

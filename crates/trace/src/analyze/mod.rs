@@ -178,7 +178,7 @@ impl Analysis {
         self.encapsulation.add(&decoded, layers);
         match decoded {
             Ok(Decoded::Segment(segment)) => shard.add_rare(at, frame, &segment, &self.filter, observer),
-            Ok(Decoded::Datagram(datagram)) => shard.add_datagram(at, frame, &datagram, &self.filter),
+            Ok(Decoded::Datagram(datagram)) => shard.add_datagram(at, frame, &datagram, &self.filter, observer),
             Ok(Decoded::Fragment(ip, bytes)) => {
                 let Some(fragment) = ip.fragment else { return };
                 if let Some(reassembled) = self.reassembly.add(at, &ip, fragment, bytes) {

@@ -105,11 +105,20 @@ impl Shard {
     }
 
     /// Processes a UDP datagram; it counts among the packets that are not TCP, too.
-    pub fn add_datagram(&mut self, at: i64, frame: u64, datagram: &Datagram<'_>, filter: &PacketFilter) {
+    pub fn add_datagram(
+        &mut self,
+        at: i64,
+        frame: u64,
+        datagram: &Datagram<'_>,
+        filter: &PacketFilter,
+        observer: &mut impl PacketObserver,
+    ) {
         self.counts.skipped[Skip::NotTcp as usize] += 1;
         let ends = || [datagram.key.endpoint(Side::Low), datagram.key.endpoint(Side::High)];
-        if filter.selects_flow(ends) {
-            self.datagrams.add(at, frame, datagram);
+        if filter.selects_flow(ends)
+            && let Some(number) = self.datagrams.add(at, frame, datagram)
+        {
+            observer.on_datagram(at, number, datagram);
         }
     }
 

@@ -10,6 +10,10 @@ pub struct Datagram<'a> {
     pub from: Side,
     /// Length of the IP datagram on the wire.
     pub ip_len: u32,
+    pub ip_id: Option<u16>,
+    pub ecn: u8,
+    /// Length of the payload on the wire.
+    pub payload: u32,
     /// The captured bytes of the payload.
     pub captured: &'a [u8],
 }
@@ -22,6 +26,7 @@ pub fn datagram<'a>(record: &Record<'a>, ip: &IpHeader) -> Result<Datagram<'a>, 
     let (source, destination) = u16_at(bytes, ip.tcp_at).zip(u16_at(bytes, ip.tcp_at + 2)).ok_or(Skip::CutOff)?;
     let (key, from) = Key::of([ip.source, ip.destination], [source, destination]);
     let captured = bytes.get(ip.tcp_at + HEADER..).unwrap_or_default();
-    let captured = &captured[..captured.len().min((ip.tcp_len as usize).saturating_sub(HEADER))];
-    Ok(Datagram { key, from, ip_len: ip.total_len, captured })
+    let payload = ip.tcp_len.saturating_sub(HEADER as u32);
+    let captured = &captured[..captured.len().min(payload as usize)];
+    Ok(Datagram { key, from, ip_len: ip.total_len, ip_id: ip.id, ecn: ip.ecn, payload, captured })
 }

@@ -90,10 +90,10 @@ impl DelayPoints {
     pub fn add(&mut self, m: &FlowMatch, pairs: &[Vec<MatchedPair>; 2], a: &FingerprintRecorder, b: &FingerprintRecorder) {
         let Some(&(x, y)) = pairs[0].first().or(pairs[1].first()) else { return };
         let side = usize::from(pairs[0].is_empty());
-        let (x, y) = (&a.flows[m.first][side][x as usize], &b.flows[m.second][m.side(side)][y as usize]);
+        let (x, y) = (&m.in_first(a)[side][x as usize], &m.in_second(b)[m.side(side)][y as usize]);
         let base = *self.base.get_or_insert(y.at.saturating_sub(x.at));
         let points = [0, 1].map(|side| {
-            let (ours, theirs) = (&a.flows[m.first][side], &b.flows[m.second][m.side(side)]);
+            let (ours, theirs) = (&m.in_first(a)[side], &m.in_second(b)[m.side(side)]);
             let common = common_len(pairs[side].iter().map(|pair| ours[pair.0 as usize].ip_len));
             let one = |&(x, y): &MatchedPair| {
                 let (x, y) = (&ours[x as usize], &theirs[y as usize]);

@@ -87,6 +87,8 @@ pub struct Joined {
     /// explains the times.
     pub clock: Option<ClockRelation>,
     pub flows: Vec<JoinedFlow>,
+    /// Flows of UDP, matched by their payloads.
+    pub datagram_flows: Vec<JoinedFlow>,
 }
 
 impl Joined {
@@ -100,10 +102,19 @@ impl Joined {
         Some(self.joined_flow(number)?.other_number)
     }
 
-    /// Flows are in the order of the first capture.
-    fn joined_flow(&self, number: usize) -> Option<&JoinedFlow> {
-        self.flows.binary_search_by_key(&number, |flow| flow.number).ok().map(|i| &self.flows[i])
+    /// As [`Joined::directions`], of the UDP flow with this number.
+    pub fn datagram_directions(&self, number: usize) -> Option<&[Option<JoinedDirection>; 2]> {
+        Some(&find(&self.datagram_flows, number)?.directions)
     }
+
+    fn joined_flow(&self, number: usize) -> Option<&JoinedFlow> {
+        find(&self.flows, number)
+    }
+}
+
+/// Flows are in the order of the first capture.
+fn find(flows: &[JoinedFlow], number: usize) -> Option<&JoinedFlow> {
+    flows.binary_search_by_key(&number, |flow| flow.number).ok().map(|i| &flows[i])
 }
 
 /// A matched packet: its indexes in the fingerprint lists of the first and the second capture.
@@ -128,7 +139,7 @@ impl<'a> MatchedCaptures<'a> {
         let matches = match_flows::match_flows(a, b);
         let pairs: Vec<[Vec<MatchedPair>; 2]> = matches
             .iter()
-            .map(|m| [0, 1].map(|side| match_packets::match_packets(&a.flows[m.first][side], &b.flows[m.second][m.side(side)])))
+            .map(|m| [0, 1].map(|side| match_packets::match_packets(&m.in_first(a)[side], &m.in_second(b)[m.side(side)])))
             .collect();
         let mut points = DelayPoints::new(origin);
         for (m, pairs) in matches.iter().zip(&pairs) {
@@ -155,9 +166,12 @@ impl<'a> MatchedCaptures<'a> {
 /// error; without, their relation is estimated from the traffic.
 pub fn join(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f64>) -> Joined {
     let MatchedCaptures { flows: matches, fates } = MatchedCaptures::of(first, second, clock_error_ns);
+    let of_tcp = matches.iter().filter(|m| !m.is_udp).count();
     let Some(MatchedFates { clock, directions: matched }) = fates else {
         let no_directions = |m: &FlowMatch| JoinedFlow { number: m.first, other_number: m.second, directions: [None, None] };
-        return Joined { flows: matches.iter().map(no_directions).collect(), clock: None };
+        let mut flows: Vec<JoinedFlow> = matches.iter().map(no_directions).collect();
+        let datagram_flows = flows.split_off(of_tcp);
+        return Joined { flows, datagram_flows, clock: None };
     };
     let aggregates = [true, false].map(|first_to_second| {
         Aggregate::of(matched.iter().flatten().flatten().filter(|direction| direction.first_to_second == first_to_second))
@@ -169,7 +183,7 @@ pub fn join(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f6
         counts[towards] += 1;
         Some(JoinedDirection::of(matched, &aggregates[towards], counts[towards] - 1))
     };
-    let flows = matches
+    let mut flows: Vec<JoinedFlow> = matches
         .iter()
         .zip(&matched)
         .map(|(m, directions)| JoinedFlow {
@@ -178,7 +192,8 @@ pub fn join(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f6
             directions: [joined(&directions[0]), joined(&directions[1])],
         })
         .collect();
-    Joined { flows, clock: Some(clock) }
+    let datagram_flows = flows.split_off(of_tcp);
+    Joined { flows, datagram_flows, clock: Some(clock) }
 }
 
 /// One direction of a flow with the fates of its packets.
@@ -201,7 +216,7 @@ fn last_arrived(
     let mut last = [i64::MIN; 2];
     for (m, pairs) in matches.iter().zip(pairs) {
         for (side, pairs) in pairs.iter().enumerate() {
-            let (ours, theirs) = (&recorders[0].flows[m.first][side], &recorders[1].flows[m.second][m.side(side)]);
+            let (ours, theirs) = (&m.in_first(recorders[0])[side], &m.in_second(recorders[1])[m.side(side)]);
             let Some(first_to_second) = clock.is_first_to_second(ours, theirs, pairs) else { continue };
             let departures =
                 pairs.iter().map(|&(x, y)| if first_to_second { ours[x as usize].at } else { theirs[y as usize].at });
@@ -222,7 +237,7 @@ fn match_direction<'a>(
     last_arrived: [i64; 2],
 ) -> Option<MatchedDirection<'a>> {
     let [first, second] = captures;
-    let (a, b) = (&first.fingerprints.flows[m.first], &second.fingerprints.flows[m.second]);
+    let (a, b) = (m.in_first(&first.fingerprints), m.in_second(&second.fingerprints));
     let (in_first, in_second) = (&a[side], &b[m.side(side)]);
     let first_to_second = clock.is_first_to_second(in_first, in_second, pairs)?;
     let swapped: Vec<MatchedPair>;

@@ -63,11 +63,14 @@ pub enum NoPath {
 /// connections were opened to. With `clock_error_ns` both clocks are taken as correct within that
 /// error.
 pub fn path_facts(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f64>) -> Result<PathFacts, NoPath> {
-    let MatchedCaptures { flows, fates } = MatchedCaptures::of(first, second, clock_error_ns);
+    let MatchedCaptures { mut flows, fates } = MatchedCaptures::of(first, second, clock_error_ns);
+    // UDP follows TCP in the list of flows.
+    flows.retain(|m| !m.is_udp);
     if flows.is_empty() {
         return Err(NoPath::NoCommonPackets);
     }
-    let MatchedFates { clock, directions } = fates.ok_or(NoPath::NoClock)?;
+    let MatchedFates { clock, mut directions } = fates.ok_or(NoPath::NoClock)?;
+    directions.truncate(flows.len());
     let listed = first.analysis.flows();
     let mut server_bytes = [0u64; 2];
     for (m, directions) in flows.iter().zip(&directions) {

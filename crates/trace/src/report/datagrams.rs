@@ -1,7 +1,8 @@
 //! The UDP flows of a capture.
 
-use super::{name, seconds};
+use super::{JoinedDirectionReport, name, seconds};
 use crate::analyze::{Analysis, DatagramFlow, FrameRange};
+use crate::join::Joined;
 use ackclock_contract::Document;
 use ackclock_core::statistics::SummaryStats;
 use serde::Serialize;
@@ -41,6 +42,9 @@ pub struct UdpDirectionReport {
     pub bytes: u64,
     /// Times between changes of the spin bit (RFC 9000, section 17.4): the RTT and the hosts' delays.
     pub spin_rtt_ms: Option<SummaryStats>,
+    /// Between two captures, joined by the payloads.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<JoinedDirectionReport>,
 }
 
 impl UdpReport {
@@ -63,6 +67,7 @@ impl UdpFlowReport {
             packets: flow.packets[end],
             bytes: flow.ip_bytes[end],
             spin_rtt_ms: flow.quic().and_then(|quic| quic.spin[end].samples()).map(|samples| samples.summary_ms()),
+            joined: None,
         });
         UdpFlowReport {
             client,
@@ -75,5 +80,15 @@ impl UdpFlowReport {
             a2b,
             b2a,
         }
+    }
+
+    /// Adds the results of the comparison with a second capture for `flow`, which has this number from 0.
+    pub fn with_joined(mut self, flow: &DatagramFlow, joined: &Joined, number: usize) -> UdpFlowReport {
+        if let Some(directions) = joined.datagram_directions(number) {
+            let client = flow.client() as usize;
+            self.a2b.joined = directions[client].as_ref().map(JoinedDirectionReport::of);
+            self.b2a.joined = directions[1 - client].as_ref().map(JoinedDirectionReport::of);
+        }
+        self
     }
 }

@@ -1,7 +1,7 @@
 //! Results of the comparison of two captures: fields of each direction and of the document.
 //! docs/reference/analyze.md has their definitions.
 
-use super::{FlowRows, Report, ms};
+use super::{FlowRows, Report, UdpFlowReport, ms};
 use crate::join::{
     BacklogMeasure, BufferCaveat, CaptureSide, ClockRelation, Joined, JoinedDirection, LinkStall, LossAttribution, LossBursts,
     TokenBucketEstimate,
@@ -133,6 +133,8 @@ pub struct ClockReport {
 pub struct JoinReport {
     pub clock: Option<ClockReport>,
     pub joined_flows: usize,
+    /// Number of UDP flows in both.
+    pub joined_udp_flows: usize,
     /// Numbers of the flows in both, from 1, in the first and in the second capture.
     pub partners: Vec<[usize; 2]>,
     /// Report of the second capture alone.
@@ -150,6 +152,10 @@ impl Report {
         let rows = FlowRows::of(&first.analysis).with_joined(joined);
         let of_second = FlowRows::of(&second.analysis);
         let mut report = Report::joined_without_flows(first, second, joined);
+        let start = first.analysis.totals.first_at.unwrap_or(0);
+        let udp = first.analysis.datagram_flows().iter().enumerate();
+        report.udp_flows =
+            Some(udp.map(|(number, flow)| UdpFlowReport::of(flow, start).with_joined(flow, joined, number)).collect());
         report.flows = (0..rows.len()).map(|number| rows.row(number)).collect();
         if let Some(joined) = &mut report.joined {
             joined.second.flows = (0..of_second.len()).map(|number| of_second.row(number)).collect();
@@ -163,6 +169,7 @@ impl Report {
         report.joined = Some(JoinReport {
             clock: joined.clock.as_ref().map(ClockReport::of),
             joined_flows: joined.flows.len(),
+            joined_udp_flows: joined.datagram_flows.len(),
             partners: joined.flows.iter().map(|f| [f.number + 1, f.other_number + 1]).collect(),
             second: Box::new(Report { udp_flows: None, ..Report::without_flows(&second.analysis, &second.capture) }),
         });

@@ -74,6 +74,22 @@ fn spin_bit_has_no_rtt_when_it_is_constant_or_random() {
     assert!(quic(random).b2a.spin_rtt_ms.is_none());
 }
 
+// finding("C37")
+#[test]
+fn spin_bit_rtt_counts_all_short_headers_when_the_fixed_bit_is_greased() {
+    let mut initial = vec![0xc3, 0, 0, 0, 1];
+    initial.resize(1200, 0);
+    let mut packets = vec![(0, udp(5000, true, &initial)), (MS, udp(5000, false, &initial))];
+    // Four packets in an RTT of 40 ms, of which a greased bit hides half.
+    for i in 0..200u64 {
+        let fixed = if i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1 { 0x40 } else { 0 };
+        let spin = if i / 4 % 2 == 1 { 0x20 } else { 0 };
+        packets.push(((10 + i * 10) * MS, udp(5000, false, &[fixed | spin; 1000])));
+    }
+    let rtt = report(&packets).udp_flows.unwrap().remove(0).b2a.spin_rtt_ms.unwrap();
+    assert_eq!((rtt.count, rtt.min, rtt.max), (48, Some(40.0), Some(40.0)));
+}
+
 #[test]
 fn udp_flow_is_no_quic_when_its_first_bytes_only_look_like_it() {
     let packets = [(0, udp(53, true, &[0xc3, 0x12, 0x34, 0, 1])), (MS, udp(53, false, &[0x43; 100]))];

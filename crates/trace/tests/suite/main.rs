@@ -10,6 +10,7 @@ mod failures;
 mod flow_imports;
 mod full_analysis;
 mod ip_fragments;
+mod joined_datagrams;
 mod kind_rules;
 mod loss_recovery;
 mod malformed_input;
