@@ -4,11 +4,13 @@ use ackclock_core::tcp::TcpConfig;
 use ackclock_diagnose::capture::{CaptureDiagnosis, THRESHOLDS};
 use ackclock_packetdrill::{RunOptions, Script, run};
 use ackclock_pcap::read::{Capture, ReadError};
+use ackclock_pcap::siphash::SipKey;
 use ackclock_trace::analyze::{Analysis, CachePolicy, PacketFilter};
 use ackclock_trace::infer::ArrivalRecorder;
 use ackclock_trace::join::{CaptureSide, join};
 use ackclock_trace::report::{CaptureIndex, FlowRows, PathEstimates, Report};
 use ackclock_trace::series::Packets;
+use ackclock_trace::strip::strip;
 use std::io::Cursor;
 
 /// Maximum memory of an analysis: inputs are below a MB.
@@ -40,6 +42,7 @@ impl Input {
             Input::Capture(file) => {
                 analyze_alone(file);
                 diagnose_alone(file);
+                copy_alone(file);
                 analyze_pair(file, file);
             }
             Input::Pair(first, second) => analyze_pair(first, second),
@@ -99,6 +102,16 @@ fn diagnose_alone(file: &[u8]) {
     let estimates = PathEstimates::of(&rows, &arrivals);
     let index = CaptureIndex::of(&rows, THRESHOLDS, &head.concurrent, None);
     diagnose_all(&CaptureDiagnosis::of_one(&head, rows.with_estimates(&estimates), &index));
+}
+
+/// The copy to share has as many packets, none longer, and can be analyzed.
+fn copy_alone(file: &[u8]) {
+    let Ok(mut capture) = open(file) else { return };
+    let mut copied = Vec::new();
+    let Ok(copy) = strip(&mut capture, &mut copied, SipKey::from_bytes([1; 16])) else { return };
+    let side = read(&copied).expect("a copy is a capture");
+    assert_eq!(side.analysis.totals.packets, copy.packets);
+    assert!(side.capture.damage().is_empty(), "{:?}", side.capture.damage());
 }
 
 /// The index leaves out no flow with a finding.

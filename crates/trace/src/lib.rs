@@ -13,3 +13,4 @@ pub mod join;
 pub mod metrics;
 pub mod report;
 pub mod series;
+pub mod strip;

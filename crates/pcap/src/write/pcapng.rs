@@ -1,5 +1,5 @@
-//! Writer of the pcapng format (draft-ietf-opsawg-pcapng, section 4): one section, one interface,
-//! nanosecond timestamps.
+//! Writer of the pcapng format (draft-ietf-opsawg-pcapng, section 4): one section, an interface for each
+//! link type, nanosecond timestamps.
 
 use super::{CapturedFrame, EPOCH_S, LINKTYPE_ETHERNET};
 use ackclock_core::Time;
@@ -29,6 +29,13 @@ pub struct PcapngWriter<W: Write> {
 impl<W: Write> PcapngWriter<W> {
     /// Writes the section header and an interface description with the name `interface`.
     pub fn new(file: W, snap_len: u32, interface: &str) -> io::Result<PcapngWriter<W>> {
+        let mut writer = PcapngWriter::without_interface(file)?;
+        writer.add_interface(LINKTYPE_ETHERNET, snap_len, interface)?;
+        Ok(writer)
+    }
+
+    /// Writes the section header.
+    pub fn without_interface(file: W) -> io::Result<PcapngWriter<W>> {
         let mut writer =
             PcapngWriter { out: BufWriter::new(file), block: Vec::with_capacity(256), epoch_ns: EPOCH_S * 1_000_000_000 };
         writer.block.extend(HEAD);
@@ -36,14 +43,20 @@ impl<W: Write> PcapngWriter<W> {
         writer.block.extend([1, 0, 0, 0]);
         writer.block.extend(LENGTH_UNKNOWN.to_le_bytes());
         writer.end_block(SECTION_HEADER)?;
-        writer.block.extend(u32::from(LINKTYPE_ETHERNET).to_le_bytes());
-        writer.block.extend(snap_len.to_le_bytes());
-        let name = &interface.as_bytes()[..interface.len().min(1024)];
-        writer.option(OPTION_IF_NAME, name);
-        writer.option(OPTION_IF_TSRESOL, &[9]);
-        writer.option(0, &[]);
-        writer.end_block(INTERFACE_DESCRIPTION)?;
         Ok(writer)
+    }
+
+    /// Writes an interface description: link type, snapshot length (0 for none), name (empty for none).
+    /// Interfaces have the numbers 0, 1, .. in their order.
+    pub fn add_interface(&mut self, link: u16, snap_len: u32, name: &str) -> io::Result<()> {
+        self.block.extend(u32::from(link).to_le_bytes());
+        self.block.extend(snap_len.to_le_bytes());
+        if !name.is_empty() {
+            self.option(OPTION_IF_NAME, &name.as_bytes()[..name.len().min(1024)]);
+        }
+        self.option(OPTION_IF_TSRESOL, &[9]);
+        self.option(0, &[]);
+        self.end_block(INTERFACE_DESCRIPTION)
     }
 
     /// Sets the Unix time of time 0, in nanoseconds, for captures of real traffic.
@@ -67,10 +80,19 @@ impl<W: Write> PcapngWriter<W> {
         self.end_block(ENHANCED_PACKET)
     }
 
+    /// Writes a packet of this interface with a Unix time in nanoseconds.
+    pub fn write_at(&mut self, interface: u32, unix_ns: u64, frame: &CapturedFrame<'_>) -> io::Result<()> {
+        self.begin_packet_at(interface, unix_ns, frame);
+        self.end_block(ENHANCED_PACKET)
+    }
+
     fn begin_packet(&mut self, at: Time, frame: &CapturedFrame<'_>) {
         // Truncated to nanoseconds, as capture clocks truncate.
-        let timestamp = self.epoch_ns + at.0 / 1000;
-        for field in [0, (timestamp >> 32) as u32, timestamp as u32, frame.bytes.len() as u32, frame.original_len] {
+        self.begin_packet_at(0, self.epoch_ns + at.0 / 1000, frame);
+    }
+
+    fn begin_packet_at(&mut self, interface: u32, timestamp: u64, frame: &CapturedFrame<'_>) {
+        for field in [interface, (timestamp >> 32) as u32, timestamp as u32, frame.bytes.len() as u32, frame.original_len] {
             self.block.extend(field.to_le_bytes());
         }
         self.block.extend(frame.bytes);

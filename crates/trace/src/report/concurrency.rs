@@ -2,7 +2,6 @@
 //! correlations.
 
 use crate::analyze::FlowList;
-use crate::flow::Side;
 use crate::metrics::{BINS, ByteTimeline, pearson};
 use ackclock_contract::Document;
 use serde::Serialize;
@@ -30,7 +29,6 @@ const MIN_BINS: u32 = 10;
 /// One of the largest directions.
 struct LargeDirection {
     number: usize,
-    side: Side,
     name: &'static str,
     bytes: u64,
     timeline: ByteTimeline,
@@ -66,14 +64,15 @@ fn largest(flows: &FlowList<'_>) -> Vec<LargeDirection> {
         for (side, name) in [(flow.client(), "a2b"), (flow.client().other(), "b2a")] {
             let stats = flow.direction(side).stats();
             let Some((stats, timeline)) = stats.and_then(|stats| Some((stats, stats.byte_timeline()?))) else { continue };
-            all.push(LargeDirection { number, side, name, bytes: stats.bytes().unique, timeline: timeline.clone() });
+            all.push(LargeDirection { number, name, bytes: stats.bytes().unique, timeline: timeline.clone() });
         }
         if all.len() > 8 * MAX_DIRECTIONS {
             keep_largest(&mut all);
         }
     }
     keep_largest(&mut all);
-    all.sort_by_key(|large| (large.number, large.side as u8));
+    // The client's direction first, whichever address is lower.
+    all.sort_by_key(|large| (large.number, large.name));
     all
 }
 

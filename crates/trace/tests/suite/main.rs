@@ -23,6 +23,7 @@ mod receiver_end;
 mod reordering_timer;
 mod revisions;
 mod series;
+mod strip;
 mod super_segments;
 mod tail_loss_probes;
 mod zero_window;
