@@ -21,10 +21,12 @@ pub struct Corpus {
     captures: Vec<Vec<u8>>,
     packets: Vec<Packets>,
     scripts: Vec<String>,
+    /// Logs of QUIC endpoints (`.qlog`, `.sqlog`).
+    logs: Vec<Vec<u8>>,
 }
 
 impl Corpus {
-    /// Adds the captures and scripts (`.pkt`) of a folder and of those in it, in the order of their names.
+    /// Adds the captures, scripts (`.pkt`) and logs of a folder and of those in it, in the order of their names.
     pub fn add_folder(&mut self, folder: &Path) -> io::Result<()> {
         let mut paths: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
         paths.sort();
@@ -33,6 +35,8 @@ impl Corpus {
                 self.add_folder(&path)?;
             } else if path.extension().is_some_and(|extension| extension == "pkt") {
                 self.scripts.push(String::from_utf8_lossy(&fs::read(&path)?).into_owned());
+            } else if path.extension().is_some_and(|extension| extension == "qlog" || extension == "sqlog") {
+                self.logs.push(fs::read(path)?);
             } else if fs::metadata(&path)?.len() <= MAX_FILE && is_capture(&path) {
                 let file = fs::read(&path)?;
                 self.packets.extend(Packets::read(&file).filter(|packets| packets.all.len() <= 1 << 12));
@@ -50,7 +54,7 @@ impl Corpus {
     /// The input with this number of a seed: the same for the same corpus.
     pub fn input(&self, seed: u64, number: u64) -> Input {
         let rng = &mut Rng::for_element(seed, &format!("input {number}"));
-        match below(rng, 8) {
+        match below(rng, 9) {
             0 if !self.scripts.is_empty() => self.script(rng),
             1 => {
                 let packets = self.drawn_packets(rng);
@@ -62,6 +66,13 @@ impl Corpus {
                 let other = one_of(rng, &self.captures);
                 bytes::mutate(rng, &mut file, changes, other);
                 Input::Capture(file)
+            }
+            4 if !self.logs.is_empty() => {
+                let mut log = one_of(rng, &self.logs).clone();
+                let changes = 1 + below(rng, MAX_CHANGES);
+                let other = one_of(rng, &self.logs);
+                bytes::mutate(rng, &mut log, changes, other);
+                Input::Log(log)
             }
             _ => {
                 let packets = self.drawn_packets(rng);

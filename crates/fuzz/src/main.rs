@@ -10,7 +10,8 @@
 //! The exit status is 1 if there is any. A run that ends by a signal leaves `OUT/current` with seed and
 //! number of the input.
 //!
-//! `play` plays files: a packetdrill script (`.pkt`), one capture, or two captures of one path.
+//! `play` plays files: a packetdrill script (`.pkt`), a log of a QUIC endpoint (`.qlog`, `.sqlog`), one capture,
+//! or two captures of one path.
 #![expect(clippy::disallowed_methods, reason = "no model runs here: a driver that ends after a time")]
 
 mod bytes;
@@ -84,6 +85,7 @@ fn main() -> Result<ExitCode, Failed> {
 fn input_of(files: &[String]) -> Result<Input, Failed> {
     match files {
         [script] if script.ends_with(".pkt") => Ok(Input::Script(String::from_utf8_lossy(&fs::read(script)?).into_owned())),
+        [log] if log.ends_with("qlog") => Ok(Input::Log(fs::read(log)?)),
         [capture] => Ok(Input::Capture(fs::read(capture)?)),
         [first, second] => Ok(Input::Pair(fs::read(first)?, fs::read(second)?)),
         _ => Err(USAGE.into()),

@@ -1,13 +1,14 @@
 //! What an input is given to. A target panics when something is wrong with its result.
 
 use ackclock_core::tcp::TcpConfig;
-use ackclock_diagnose::capture::{CaptureDiagnosis, THRESHOLDS};
+use ackclock_diagnose::capture::{CaptureDiagnosis, THRESHOLDS, of_qlog};
 use ackclock_packetdrill::{RunOptions, Script, run};
 use ackclock_pcap::read::{Capture, ReadError};
 use ackclock_pcap::siphash::SipKey;
 use ackclock_trace::analyze::{Analysis, CachePolicy, PacketFilter};
 use ackclock_trace::infer::ArrivalRecorder;
 use ackclock_trace::join::{CaptureSide, join};
+use ackclock_trace::qlog;
 use ackclock_trace::report::{CaptureIndex, FlowRows, PathEstimates, Report};
 use ackclock_trace::series::Packets;
 use ackclock_trace::strip::strip;
@@ -25,6 +26,8 @@ pub enum Input {
     Pair(Vec<u8>, Vec<u8>),
     /// A packetdrill script.
     Script(String),
+    /// A log of a QUIC endpoint.
+    Log(Vec<u8>),
 }
 
 impl Input {
@@ -34,6 +37,7 @@ impl Input {
             Input::Capture(file) => vec![("cap", file)],
             Input::Pair(first, second) => vec![("1.cap", first), ("2.cap", second)],
             Input::Script(text) => vec![("pkt", text.as_bytes())],
+            Input::Log(text) => vec![("qlog", text)],
         }
     }
 
@@ -47,6 +51,7 @@ impl Input {
             }
             Input::Pair(first, second) => analyze_pair(first, second),
             Input::Script(text) => play_script(text),
+            Input::Log(text) => read_log(text),
         }
     }
 }
@@ -121,6 +126,12 @@ fn diagnose_all(diagnosis: &CaptureDiagnosis<'_>) {
         let claims = facts.claims(&facts.transfers());
         assert!(claims.is_empty() || diagnosis.may_have_findings(number), "{claims:?}");
     }
+}
+
+/// The document of a log is JSON whose figures are numbers.
+fn read_log(text: &[u8]) {
+    let Ok(connections) = qlog::read(text) else { return };
+    serde_json::to_string(&of_qlog(&connections)).expect("figures are numbers");
 }
 
 fn play_script(text: &str) {

@@ -11,6 +11,7 @@ pub mod flow;
 pub mod infer;
 pub mod join;
 pub mod metrics;
+pub mod qlog;
 pub mod report;
 pub mod series;
 pub mod strip;

@@ -117,6 +117,19 @@ pub struct FlowDiagnosis<'a> {
 }
 
 impl FlowDiagnosis<'_> {
+    /// A flow beside no others.
+    pub(super) fn alone(flow: FlowReport) -> FlowDiagnosis<'static> {
+        FlowDiagnosis {
+            flow,
+            partner: None,
+            namesake: None,
+            rates_of_others: [0.0; 2],
+            concurrent: &[],
+            starts_s: [0.0; 2],
+            may_have_findings: true,
+        }
+    }
+
     /// The directions with enough data.
     pub fn transfers(&self) -> Vec<Transfer<'_>> {
         let [by_client, by_server] = self.rates_of_others;

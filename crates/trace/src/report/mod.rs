@@ -12,6 +12,7 @@ pub mod json_text;
 mod limits;
 mod listeners;
 mod path_estimate;
+mod qlog_flow;
 mod summary;
 mod two_captures;
 mod vantage;
@@ -62,6 +63,10 @@ pub struct Report {
     pub truncated: Option<Truncation>,
     /// Valid packets that were not analyzed, by reason.
     pub skipped: BTreeMap<&'static str, u64>,
+    /// What of these was not decoded, by protocol, those with most packets first.
+    pub not_decoded: Vec<NotDecodedReport>,
+    /// The tunnels that packets are in, those with most packets first.
+    pub tunnels: Vec<TunnelReport>,
     pub bad_checksums: u64,
     /// IP fragments with TCP in them.
     pub fragments: FragmentReport,
@@ -116,6 +121,9 @@ pub struct FlowReport {
     /// Number in the document, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<usize>,
+    /// `quic` of a connection from a qlog; absent of TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<&'static str>,
     pub client: String,
     pub server: String,
     pub packets: u64,
@@ -335,6 +343,7 @@ impl FlowReport {
         let is_in_order = syn_at <= syn_ack_at || syn_ack_at.is_none();
         FlowReport {
             flow: None,
+            protocol: None,
             client: name(flow.endpoint(a)),
             server: name(flow.endpoint(b)),
             packets: u64::from(client.counts().packets) + u64::from(server.counts().packets),
