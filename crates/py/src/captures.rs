@@ -4,16 +4,24 @@ use crate::capture_columns::{self, CaptureRows, on_first_clock, seconds_since};
 use crate::capture_report::{CaptureReport, ReportSource};
 use crate::errors::{failure, refusal};
 use crate::nonblocking_reader::{NonblockingReader, pause};
+use crate::objects::to_object;
 use crate::table::Table;
 use ackclock_core::Problem;
+use ackclock_diagnose::capture::of_qlog;
 use ackclock_pcap::read::{Capture, PpsClock, ReadError, decompress};
+use ackclock_pcap::siphash::SipKey;
 use ackclock_trace::analyze::{Analysis, PacketFilter};
 use ackclock_trace::flow::KindRule;
 use ackclock_trace::infer::ArrivalRecorder;
 use ackclock_trace::join::{CaptureSide, Joined, join};
+use ackclock_trace::qlog;
+use ackclock_trace::report::{FlatTable, Report};
 use ackclock_trace::series::{Packets, RowSelection};
+use ackclock_trace::strip::{StripError, strip};
 use pyo3::prelude::*;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -40,11 +48,69 @@ pub fn is_capture(path: PathBuf) -> bool {
     Capture::open(&path).map_or_else(|error| !error.is_other_file(), |_| true)
 }
 
+/// Writes a copy of a capture to share to a file that does not exist; returns the number of packets, and the
+/// captured bytes of the original and of the copy. InputError: the capture cannot be read, or the copy not
+/// written.
+#[pyfunction]
+pub fn strip_capture(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyResult<(u64, u64, u64)> {
+    let copied = py.detach(|| {
+        let mut capture = Capture::open(&path).map_err(|error| error.problem(&path))?;
+        let file = File::create_new(&out).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Problem::found("a file that exists", "the name of a new file").in_file(&out),
+            _ => Problem::refused("writing the copy", &error).in_file(&out),
+        })?;
+        strip(&mut capture, file, SipKey::random()).map_err(|error| {
+            // What is there of it is no copy.
+            let _ = std::fs::remove_file(&out);
+            match error {
+                StripError::Read(error) => error.problem(&path),
+                StripError::Write(error) => Problem::refused("writing the copy", &error).in_file(&out),
+            }
+        })
+    });
+    copied.map(|copy| (copy.packets, copy.original_bytes, copy.kept_bytes)).map_err(refusal)
+}
+
+/// Whether a file is a qlog by its first bytes, plain or compressed.
+#[pyfunction]
+pub fn is_qlog(path: PathBuf) -> bool {
+    let front = || -> io::Result<Vec<u8>> {
+        let mut front = Vec::new();
+        decompress(Box::new(File::open(&path)?))?.take(QLOG_FRONT).read_to_end(&mut front)?;
+        Ok(front)
+    };
+    path.is_file() && front().is_ok_and(|front| qlog::is_qlog(&front))
+}
+
+/// The document of a qlog, with its findings, and its flows as rows of a table. InputError: the file cannot be
+/// read.
+#[pyfunction]
+pub fn read_qlog(py: Python<'_>, path: PathBuf) -> PyResult<(Bound<'_, PyAny>, Table)> {
+    let report = py.detach(|| {
+        let invalid = |why: String| Problem::found(why, "a qlog of version 0.3 or 0.4").in_file(&path);
+        let mut text = Vec::new();
+        File::open(&path)
+            .and_then(|file| decompress(Box::new(file))?.read_to_end(&mut text))
+            .map_err(|error| ReadError::Io(error).problem(&path))?;
+        let connections = qlog::read(&text).map_err(|error| invalid(error.to_string()))?;
+        let report = of_qlog(&connections);
+        Ok::<_, Problem>(Report { capture: Some(path.display().to_string()), ..report })
+    });
+    let report = report.map_err(refusal)?;
+    let mut table = FlatTable::default();
+    report.flows.iter().try_for_each(|flow| table.add(flow)).map_err(failure)?;
+    let rows = capture_columns::flow_columns(table).map(Table::new).map_err(failure)?;
+    Ok((to_object(py, &report)?, rows))
+}
+
 /// The rules that give a segment its kind: name, source and text of each.
 #[pyfunction]
 pub fn kind_rules() -> Vec<(&'static str, &'static str, &'static str)> {
     KindRule::ALL.iter().map(|rule| (rule.name(), rule.source(), rule.text())).collect()
 }
+
+/// Bytes at the front of a qlog that name it.
+const QLOG_FRONT: u64 = 4096;
 
 /// A PPS list: path and text.
 type PulseFile = (PathBuf, String);

@@ -156,6 +156,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     add_live(module)?;
     module.add_function(wrap_pyfunction!(captures::is_capture, module)?)?;
+    module.add_function(wrap_pyfunction!(captures::strip_capture, module)?)?;
+    module.add_function(wrap_pyfunction!(captures::is_qlog, module)?)?;
+    module.add_function(wrap_pyfunction!(captures::read_qlog, module)?)?;
     module.add_function(wrap_pyfunction!(captures::kind_rules, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_link, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_sender_end, module)?)?;

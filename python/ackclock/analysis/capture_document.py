@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mmap
 import re
 from abc import ABC, abstractmethod
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ackclock.analysis.summary import worst_flows
-from ackclock.errors import InputError
+from ackclock.errors import InputError, native_errors
 from ackclock.storage.stored_files import parsed, read_json, read_table
 
 if TYPE_CHECKING:
@@ -169,6 +170,53 @@ class LiveDocument(CaptureDocument):
     def _flows_tables(self) -> Iterator[Any]:
         """The engine's tables of some flows each."""
         return (self._report.rows(self._numbers[first : first + ROWS]) for first in range(0, len(self._numbers), ROWS))
+
+
+class QlogDocument(CaptureDocument):
+    """The document of a qlog: the connections that QUIC endpoints logged, as flows.
+
+    Args:
+        path: the file, in JSON or as a JSON text sequence, plain or compressed.
+
+    Raises:
+        InputError: the file is no qlog, or has no events.
+    """
+
+    def __init__(self, path: str) -> None:
+        from ackclock import _native
+
+        with native_errors(file=path):
+            document, self._rows = _native.read_qlog(path)
+        self._document: CaptureAnalysis = document
+        self.head = {**self._document, "flows": []}
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        return range(1, len(self._document["flows"]) + 1)
+
+    def largest(self, count: int) -> list[int]:
+        flows = sorted(self._document["flows"], key=lambda flow: -flow["bytes"])
+        return sorted(flow["flow"] for flow in flows[:count])
+
+    def summary(self) -> CaptureSummary:
+        return self._document["summary"]
+
+    def largest_udp(self, count: int) -> list[UdpFlowReport]:
+        return []
+
+    def whole(self) -> CaptureAnalysis:
+        return self._document
+
+    def part(self, numbers: Iterable[int]) -> CaptureAnalysis:
+        return _part(self.head, [self._document["flows"][number - 1] for number in numbers], [])
+
+    def json_text(self) -> Iterator[bytes]:
+        yield json.dumps(self._document, indent=2, ensure_ascii=False).encode()
+
+    def flows_frame(self) -> pl.DataFrame:
+        from ackclock.analysis.frames import rows_frame
+
+        return rows_frame([self._rows])
 
 
 class StoredDocument(CaptureDocument):

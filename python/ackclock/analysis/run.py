@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.analysis.capture_document import CaptureDocument, LiveDocument
+from ackclock.analysis.capture_document import CaptureDocument, LiveDocument, QlogDocument
 from ackclock.analysis.clocks import Clocks, clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.errors import InputError, native_errors
@@ -136,6 +136,7 @@ def analyze(
 
     Args:
         capture: a pcap, pcapng, snoop or ERF file, plain or in gzip or zstd; "-" is standard input.
+            A qlog of a QUIC endpoint is analyzed as the sender's capture of its connection.
         second: a capture of the same traffic nearer the other end, for delays in each direction,
             losses between the two, clock offset and buffer.
         flow: only this flow: its number, from 1 in order of appearance, or one of its ends
@@ -162,6 +163,9 @@ def analyze(
     from ackclock.analysis.folder import AnalysisRequest, folder_for, read_folder, write_folder
     from ackclock.input.objects import time_seconds
 
+    if is_qlog(capture):
+        refuse_for_qlog({"second": second, "flow": flow, "filter": filter, "since": since, "until": until, "out": out})
+        return Analysis(QlogDocument(str(capture)))
     other = None if second is None else str(second)
     clocks = clocks_of(pps, synchronized, 1 if second is None else 2)
     only = PacketFilter(
@@ -182,6 +186,24 @@ def analyze(
         if run:
             write_folder(run, done)
     return done
+
+
+def is_qlog(path: str | Path) -> bool:
+    """Whether a file is the log of a QUIC endpoint instead of a capture."""
+    from ackclock import _native
+
+    return str(path) != "-" and _native.is_qlog(str(path))
+
+
+def refuse_for_qlog(arguments: Mapping[str, object]) -> None:
+    """Refuse the arguments that a qlog has no packets for.
+
+    Raises:
+        InputError: one of them has a value.
+    """
+    given = [name for name, value in arguments.items() if value]
+    if given:
+        raise InputError.problem(f"a qlog is analyzed as a whole, without {given[0]}", f"leave out {given[0]}")
 
 
 def open_capture(

@@ -208,7 +208,7 @@ def _figures_text(view: DirectionView) -> str:
 def _frames(flow: FlowReport | UdpFlowReport) -> str:
     """The flow's first and last frame, as Wireshark numbers them."""
     frames = flow.get("frames")
-    return "" if frames is None else f"{frames['first']}-{frames['last']}"
+    return "" if frames is None or not frames["first"] else f"{frames['first']}-{frames['last']}"
 
 
 def _figures(view: DirectionView) -> list[str]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ackclock.cli.options import Force, Json, Quiet, Report, Seed, time_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ackclock.analysis.run import Analysis
 
 
 def analyze(
@@ -19,7 +24,9 @@ def analyze(
     second: Annotated[
         str | None,
         typer.Argument(
-            metavar="[CAPTURE2]", help="A second capture of the same traffic, nearer the other end. The two are joined."
+            metavar="[CAPTURE2]",
+            help="A second capture of the same traffic, nearer the other end. The two are joined. "
+            "With --strip, the file to write.",
         ),
     ] = None,
     flow: Annotated[
@@ -57,6 +64,14 @@ def analyze(
         str | None,
         typer.Option(metavar="FLOW", help="Print the packets of a flow in time, events one by one: its number."),
     ] = None,
+    strip: Annotated[
+        bool,
+        typer.Option(
+            "--strip",
+            help="Analyze nothing: write a copy of CAPTURE that can be shared to CAPTURE2. It has headers only, and "
+            "other addresses.",
+        ),
+    ] = False,
     all_: Annotated[bool, typer.Option("--all", help="Print all flows and lines, not the first of them.")] = False,
     json: Json = False,
     out: Annotated[
@@ -71,15 +86,35 @@ def analyze(
     quiet: Quiet = False,
 ) -> None:
     """Per-flow metrics and diagnosis from one capture, or from both ends."""
-    from ackclock.analysis.capture_document import stored_text
+    from ackclock.analysis.capture_document import QlogDocument, stored_text
     from ackclock.analysis.clocks import clocks_of
     from ackclock.analysis.filter import PacketFilter, parse_filter
     from ackclock.analysis.folder import DOCUMENT, AnalysisRequest, folder_for, read_folder, write_folder
-    from ackclock.analysis.run import analysis_of, open_capture
+    from ackclock.analysis.run import Analysis, analysis_of, is_qlog, open_capture, refuse_for_qlog
     from ackclock.analysis.truncation import truncations
-    from ackclock.cli.output import print_json_text, print_tables, remark, write_page
+    from ackclock.cli.output import print_json_text, remark, write_page
     from ackclock.errors import InputError
 
+    if strip:
+        _strip(capture, second, json=json)
+        return
+    if is_qlog(capture):
+        refuse_for_qlog(
+            {
+                "CAPTURE2": second,
+                "--flow": flow,
+                "--filter": filter,
+                "--since": since,
+                "--until": until,
+                "--pps": pps,
+                "--synchronized": synchronized,
+                "--follow": follow,
+                "--timeline": timeline,
+                "--out": out,
+            }
+        )
+        _print(Analysis(QlogDocument(capture)), json=json, all_flows=all_, quiet=quiet)
+        return
     if follow and second is not None:
         raise InputError.problem(
             "--follow reads one capture while it grows", "leave out CAPTURE2 or --follow", option="--follow"
@@ -122,15 +157,51 @@ def analyze(
         # The text in the folder: that of 100,000 flows takes seconds to make.
         print_json_text(stored_text(run.path / DOCUMENT) if run else analysis.source.json_text())
     else:
-        from ackclock.analysis.terminal_tables import FINDINGS, source_tables
         from ackclock.analysis.timeline import timeline_table
 
-        tables = source_tables(analysis.source, all_flows=all_)
-        if timeline is not None:
-            tables.append(timeline_table(analysis, timeline, all_lines=all_))
-        print_tables(tables)
-        if any(str(table.title) == FINDINGS for table in tables):
-            remark("findings: `ackclock explain FINDING` says what each means", quiet=quiet)
+        lines = [] if timeline is None else [timeline_table(analysis, timeline, all_lines=all_)]
+        _print_tables(analysis, lines, all_flows=all_, quiet=quiet)
+
+
+def _print(analysis: Analysis, *, json: bool, all_flows: bool, quiet: bool) -> None:
+    """The document or the tables of an analysis without a folder."""
+    from ackclock.cli.output import print_json_text
+
+    if json:
+        print_json_text(analysis.source.json_text())
+    else:
+        _print_tables(analysis, [], all_flows=all_flows, quiet=quiet)
+
+
+def _print_tables(analysis: Analysis, more: list[Table], *, all_flows: bool, quiet: bool) -> None:
+    from ackclock.analysis.terminal_tables import FINDINGS, source_tables
+    from ackclock.cli.output import print_tables, remark
+
+    tables = source_tables(analysis.source, all_flows=all_flows) + more
+    print_tables(tables)
+    if any(str(table.title) == FINDINGS for table in tables):
+        remark("findings: `ackclock explain FINDING` says what each means", quiet=quiet)
+
+
+def _strip(capture: str, out: str | None, *, json: bool) -> None:
+    """Write a copy to share, and print what it has."""
+    from dataclasses import asdict
+
+    from ackclock.analysis.strip import strip
+    from ackclock.cli.output import print_json
+    from ackclock.errors import InputError
+    from ackclock.format import many, size
+
+    if out is None:
+        raise InputError.problem("--strip has no file to write", "name it after CAPTURE", option="--strip")
+    copy = strip(capture, out)
+    if json:
+        print_json({"copy": out, **asdict(copy)})
+        return
+    print(
+        f"{out}: {many(copy.packets, 'packet')}, {size(copy.kept_bytes)} of {size(copy.original_bytes)}: headers "
+        "without payload, other addresses"
+    )
 
 
 def _read(capture: str, reader: Any, flow: str | None, *, follow: bool, quiet: bool, print_live: bool) -> None:

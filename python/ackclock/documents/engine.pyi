@@ -513,6 +513,7 @@ class DirectionLimits(TypedDict):
 
 class FlowReport(TypedDict):
     flow: NotRequired[int]
+    protocol: NotRequired[str]
     client: str
     server: str
     packets: int
