@@ -6,6 +6,7 @@ The rules have their own tests (crates/diagnose).
 from __future__ import annotations
 
 import re
+
 import pytest
 
 from ackclock import analyze
