@@ -116,15 +116,17 @@ pub struct FlowDiagnosis<'a> {
     pub may_have_findings: bool,
 }
 
-impl FlowDiagnosis<'_> {
-    /// A flow beside no others.
-    pub(super) fn alone(flow: FlowReport) -> FlowDiagnosis<'static> {
+impl<'a> FlowDiagnosis<'a> {
+    /// A flow beside no others, with an empty `index` of them.
+    pub(super) fn alone(flow: FlowReport, head: &'a Report, index: &'a CaptureIndex) -> FlowDiagnosis<'a> {
         FlowDiagnosis {
             flow,
             partner: None,
             namesake: None,
             rates_of_others: [0.0; 2],
-            concurrent: &[],
+            head,
+            index,
+            listener: None,
             starts_s: [0.0; 2],
             may_have_findings: true,
         }
