@@ -106,7 +106,8 @@ impl SentData {
             return DataEvent::None;
         }
         self.space.begin_at(s.seq);
-        if seq_diff(s.seq, self.space.una()) == 1 && packet.acks.has_any() && self.payload() > 0 {
+        let has_sent = self.payload() > 0 || packet.clues.syn().is_captured;
+        if seq_diff(s.seq, self.space.una()) == 1 && packet.acks.has_any() && has_sent {
             return self.on_probe(packet);
         }
         DataEvent::None

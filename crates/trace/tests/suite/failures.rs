@@ -220,6 +220,10 @@ fn probes_of_an_idle_connection_are_no_retransmissions_with_a_byte_or_without() 
     assert_eq!((report.a2b.keep_alives, report.a2b.unanswered_keep_alives.count), (6, 3));
     assert!(close(report.a2b.unanswered_keep_alives.first_at_s.unwrap(), 6.0));
     assert_eq!(report.reset.kind, Some("gave_up"));
+    // An end that has only received probes with the number of its SYN.
+    let received = vec![(30, server(100, 100, 1000)), (31, client(100, 1100, 0))];
+    let quiet = [6000, 7000, 8000].map(|at| (at, client(99, 1100, 0))).to_vec();
+    assert_eq!(with([received, quiet].concat()).a2b.unanswered_keep_alives.count, 3);
     // Two probes may be a capture that ends; an answer ends them all.
     assert_eq!(with([kept.clone(), vec![probe(6000, 0), probe(7000, 0)]].concat()).a2b.unanswered_keep_alives.count, 0);
     let late = [kept, [6000, 7000, 8000].map(|at| probe(at, 0)).to_vec(), vec![(8020, server(1100, 200, 0))]].concat();
