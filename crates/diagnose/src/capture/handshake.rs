@@ -112,10 +112,12 @@ fn answers(one: &FlowReport, other: &FlowReport) -> Option<(f64, f64)> {
 fn unscaled_end(connection: &Connection<'_>) -> Option<(SendingEnd, String)> {
     let ours = &connection.flow.handshake;
     let scales = |of: &HandshakeReport| [of.client_window_scale, of.server_window_scale];
+    let has_syn = |of: &HandshakeReport| [of.client_mss, of.server_mss].map(|mss| mss.is_some());
     if let Some(there) = connection.partner.map(|partner| &partner.handshake) {
         let differs = |end: &SendingEnd| {
             let index = usize::from(*end == SendingEnd::Server);
-            scales(ours)[index].is_some() != scales(there)[index].is_some()
+            let is_captured = has_syn(ours)[index] && has_syn(there)[index];
+            is_captured && scales(ours)[index].is_some() != scales(there)[index].is_some()
         };
         let end = SendingEnd::BOTH.into_iter().find(differs)?;
         return Some((end, "one capture has it, the other has not".into()));

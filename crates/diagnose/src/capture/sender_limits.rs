@@ -152,11 +152,19 @@ pub fn receive_window(transfer: &Transfer<'_>) -> Option<Claim> {
 
 /// What to do about a window that is as large as it can be without window scaling.
 fn unscaled(transfer: &Transfer<'_>) -> &'static str {
+    let handshake = &transfer.flow.handshake;
     if transfer.strips_window_scaling() {
         "No receive buffer enlarges it: the path takes the window scale option away (one capture has it, the other has not); \
          several connections share the path better."
+    } else if handshake.client_option_erased || handshake.server_option_erased {
+        "No receive buffer enlarges it: the path takes the window scale option away (NOPs stand in its place); several \
+         connections share the path better."
+    } else if handshake.client_window_scale.is_some() && handshake.server_mss.is_some() {
+        "No receive buffer enlarges it: turn window scaling on at the server (net.ipv4.tcp_window_scaling = 1), or search for a \
+         firewall that takes the option away. A capture at the server shows whether it receives and sends the option."
     } else {
-        "No receive buffer enlarges it: turn window scaling on at both ends (net.ipv4.tcp_window_scaling = 1)."
+        "No receive buffer enlarges it: turn window scaling on at both ends (net.ipv4.tcp_window_scaling = 1). If the client \
+         offers it, a firewall takes the option away: a capture at the client shows that."
     }
 }
 

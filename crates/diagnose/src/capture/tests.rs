@@ -526,12 +526,59 @@ fn window_without_scaling_gets_no_larger_buffer() {
     let mut case = case();
     case.shares().receive_window = Some(0.9);
     (case.flow.handshake.window_scaling, case.data().advertised_window_bytes.max) = (false, Some(65_535));
-    assert!(sentences(&case, "receive_window").1.contains("turn window scaling on"));
+    assert!(sentences(&case, "receive_window").1.contains("turn window scaling on at both ends"));
+    (case.flow.handshake.client_window_scale, case.flow.handshake.server_mss) = (Some(7), Some(1460));
+    assert!(sentences(&case, "receive_window").1.contains("turn window scaling on at the server"));
+    case.flow.handshake.server_option_erased = true;
+    assert!(sentences(&case, "receive_window").1.contains("NOPs stand in its place"));
     two_captures(&mut case);
     let mut partner = FlowReport::default();
     partner.handshake.server_window_scale = Some(7);
     case.partner = Some(partner);
     assert!(sentences(&case, "receive_window").1.contains("the path takes the window scale option away"));
+}
+
+#[test]
+fn window_scale_is_stripped_only_when_both_captures_have_the_syn_and_one_its_option() {
+    for (mss, is_stripped) in [(Some(1460), true), (None, false)] {
+        let mut case = case();
+        two_captures(&mut case);
+        case.flow.handshake.server_mss = Some(1460);
+        let mut partner = FlowReport::default();
+        (partner.handshake.server_mss, partner.handshake.server_window_scale) = (mss, Some(7));
+        case.partner = Some(partner);
+        assert_eq!(case.finding("window_scaling_stripped").is_some(), is_stripped);
+    }
+}
+
+#[test]
+fn receiver_without_window_updates_is_no_slow_program() {
+    for (opened_by_probe, is_announced) in [(9, false), (8, true)] {
+        let mut case = case();
+        zero_window(&mut case, 0.3, None);
+        (case.data().zero_windows, case.data().zero_window.opened_by_probe) = (9, opened_by_probe);
+        let (evidence, advice) = sentences(&case, "zero_window_stall");
+        assert_eq!(evidence.contains("sends no window updates"), !is_announced, "{evidence}");
+        assert_eq!(advice.starts_with("Examine the receiving application"), is_announced, "{advice}");
+    }
+}
+
+#[test]
+fn waits_for_delayed_acks_are_no_queue_and_no_pause_of_the_application() {
+    let mut alone = case();
+    alone.shares().path_rate = Some(0.97);
+    assert!(alone.finding("bottleneck").is_some());
+    late_acks(&mut alone, [0, 49], 200.0, 9.7);
+    assert_eq!((alone.finding("bottleneck"), alone.finding("cwnd")), (None, None));
+    assert_eq!(verdict(&alone).0, "sending_host");
+    let mut small = case();
+    small.shares().application = Some(0.97);
+    late_acks(&mut small, [39, 0], 43.0, 9.5);
+    assert_eq!(small.finding("application"), None);
+    assert_eq!(verdict(&small).0, "application");
+    // A queue's delays are not a timer's.
+    small.data().late_acks.sd_ms = Some(30.0);
+    assert!(small.finding("nagle_delayed_ack").is_none() && small.finding("application").is_some());
 }
 
 #[test]
