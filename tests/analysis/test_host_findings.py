@@ -73,12 +73,89 @@ def test_accept_queue_is_full_only_when_the_server_leaves_syns_unanswered(tmp_pa
     assert not {"accept_queue", "connection_unanswered", "handshake_loss"} & set(roomy), roomy
 
 
-SEND_BUFFER = """
-server = listen()
-def serve():
-    connection, _ = server.accept()
-    while connection.recv(1 << 16):
+FILTERED = """
+server = listen(backlog=64)
+drop(server, "127.0.0.2")
+for source in ("127.0.0.1", "127.0.0.2", "127.0.0.1"):
+    client = socket.socket()
+    client.bind((source, 0))
+    client.settimeout(2.5)
+    try:
+        client.connect(("127.0.0.1", 8080))
+    except TimeoutError:
         pass
-threading.Thread(target=serve, daemon=True).start()
-client = socket.create_connection(("127.0.0.1", 8080))
 """
+
+
+@pytest.mark.finding("C25")
+def test_accept_queue_is_not_full_when_only_one_address_has_no_answer(tmp_path):
+    found = findings(captured(tmp_path / "a.pcap", FILTERED))
+    assert "connection_unanswered" in found
+    assert "accept_queue" not in found
+
+
+IDLE = """
+server = listen()
+client = socket.create_connection(("127.0.0.1", 8080))
+client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 3)):
+    client.setsockopt(socket.IPPROTO_TCP, option, value)
+connection, _ = server.accept()
+connection.sendall(bytes(1000))
+assert receive(client, 1000)
+"""
+
+
+@pytest.mark.finding("C29")
+def test_keepalives_are_unanswered_only_when_the_peer_drops_them(tmp_path):
+    found = findings(captured(tmp_path / "silent.pcap", IDLE + "drop(connection)\ntime.sleep(5.5)"))
+    assert "3 keep-alive probes" in found["keepalive_unanswered"]
+    assert not {"reset_abort", "reset_gave_up", "peer_gone"} & set(found), found
+    document = analyze(captured(tmp_path / "answered.pcap", IDLE + "time.sleep(3.5)")).document
+    (flow,) = document["flows"]
+    assert flow["a2b"]["keep_alives"] >= 2
+    assert not any(one["finding"] == "keepalive_unanswered" for one in flow["diagnosis"])
+
+
+@pytest.mark.finding("C30")
+@pytest.mark.parametrize(
+    ("program", "injected"),
+    [
+        ("inject_reset(client, 46)\nconnection.sendall(bytes(500))\nassert receive(client, 500)", True),
+        # The program aborts: a linger time of 0.
+        (
+            "connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))\nconnection.close()",
+            False,
+        ),
+    ],
+    ids=["with another TTL", "by the program"],
+)
+def test_reset_is_injected_only_when_its_end_goes_on(program, injected, tmp_path):
+    found = findings(captured(tmp_path / "a.pcap", IDLE + program))
+    assert ("reset_injected" in found) == injected, found
+    assert ("reset_abort" in found or "reset_unread_data" in found) != injected, found
+
+
+SLOW_READER = """
+server = listen()
+def fill():
+    connection, _ = server.accept()
+    connection.sendall(bytes(400_000))
+    connection.close()
+threading.Thread(target=fill, daemon=True).start()
+client = socket.socket()
+client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+client.connect(("127.0.0.1", 8080))
+for _ in range(5):
+    time.sleep(0.5)
+    receive(client, 40_000)
+while client.recv(1 << 16):
+    pass
+"""
+
+
+@pytest.mark.finding("C34")
+def test_reader_is_slow_when_its_kernel_announces_the_window(tmp_path):
+    found = findings(captured(tmp_path / "a.pcap", SLOW_READER))
+    assert "reads more slowly" in found["zero_window_stall"]
+    assert "sends no window updates" not in str(found)
