@@ -79,10 +79,12 @@ fn is_send_buffer_limited(direction: &FlowDirection) -> bool {
 }
 
 /// Times that the bytes in flight come back to their maximum, RTTs for which they do not exceed it, and the share of
-/// full segments with PSH, of a sender whose program waits for room in its send buffer.
+/// full segments with PSH, of a sender whose program waits for room in its send buffer: it has always something to send.
 const MIN_PEAKS: u32 = 8;
 const MIN_CAPPED_RTTS: i64 = 20;
 const PUSHED: (u32, u32) = (1, 4);
+/// Part of the time for which such a program may have nothing to send: numerator and denominator.
+const MAX_PAUSES: (i64, i64) = (1, 10);
 
 /// True if the bytes in flight come back to one maximum again and again, and a quarter of the full segments is pushed:
 /// a congestion window without losses would have grown, and TCP pushes what it has when the program has to wait for
@@ -91,7 +93,9 @@ fn returns_to_a_cap(direction: &FlowDirection) -> bool {
     let spurious = direction.ledger().map_or(0, |ledger| ledger.rare().spurious.all());
     direction.stats().is_some_and(|s| {
         let (times, bytes, max_window) = (s.times(), s.bytes(), direction.window().max().unwrap_or(0));
+        let ((part, whole), pauses) = (MAX_PAUSES, times.idle + times.app_limited);
         direction.retransmitted() <= spurious
+            && pauses * whole <= (times.busy + times.idle) * part
             && times.peaks >= MIN_PEAKS
             && times.since_risen * 2 > times.busy
             && direction.rtt().from_acks().smoothed().is_some_and(|(rtt, _)| times.since_risen > MIN_CAPPED_RTTS * rtt)
