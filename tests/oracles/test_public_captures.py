@@ -108,3 +108,27 @@ def test_receiver_without_window_updates_is_no_slow_program(oracles: Path) -> No
     text = claims_of(oracles / "captures-public/zephyr.sender.pcap.gz")
     assert "sends no window updates" in text
     assert "reads more slowly" not in text
+
+
+PATHS = {
+    "uip.sender": "C19",
+    "mtu.server+mtu.client": "C21",
+    "mtu.server": "C21",
+    "policer-cubic.A+policer-cubic.B": "C22",
+    "policer-cubic.A": "C22",
+    "loopback-1000-requests": "C27",
+}
+"""What a path did, and what it did not: found from the row's files, or from the first of them."""
+
+
+@pytest.mark.parametrize("names", [pytest.param(names, marks=pytest.mark.finding(of)) for names, of in PATHS.items()])
+def test_findings_of_a_public_capture_are_those_of_its_path(oracles: Path, names: str) -> None:
+    folder = oracles / "captures-public"
+    with (folder / "truth.csv").open(encoding="utf-8") as file:
+        (row,) = (row for row in csv.DictReader(file) if row["file"].split("+")[0] == names.split("+")[0])
+    document = analyze(*(folder / f"{name}.pcap.gz" for name in names.split("+"))).document
+    found = json.dumps([*(flow["diagnosis"] for flow in document["flows"]), document["summary"]])
+    # How a receiver's timer is called is a matter of the hosts' findings.
+    if row["must"] and row["must"] != "delayed_ack":
+        assert re.search(row["must"], found), found
+    assert not re.search(row["never"], found), found

@@ -5,12 +5,12 @@
 
 use crate::estimate::Fitted;
 use crate::facts::{DirectionFacts, Outcome};
-use crate::policer::{Deficit, used_up};
 use crate::rate::{RateMethod, ServiceRate};
 use crate::thresholds::LIMITS;
 use ackclock_contract::Document;
 use ackclock_core::rng::Rng;
 use ackclock_core::statistics::quantile_of_sorted;
+use ackclock_trace::join::policer::{Deficit, MAX_SINGLE_BURST_NS, MIN_BURSTS, used_up};
 use serde::Serialize;
 
 /// The evidence of a shaper.
@@ -71,7 +71,7 @@ pub fn estimate(runs: &[DirectionFacts], rate: &Fitted<ServiceRate>, draws: usiz
         && quantile_of_sorted(&shares, 0.5)? <= LIMITS.max_shaper_delay;
     let used_up = used_up(passages.iter().map(|passage| passage.level), burst);
     // A rate that falls once is as likely as a bucket that is used up once, unless it is soon.
-    let is_once = used_up < LIMITS.min_shaper_bursts && burst / best > LIMITS.max_single_burst_ns;
+    let is_once = used_up < MIN_BURSTS && burst / best > MAX_SINGLE_BURST_NS;
     if !is_burst || is_once {
         return None;
     }

@@ -177,37 +177,9 @@ thresholds! {
 
     // Policer.
 
-    /// Minimum number of drops of a policer, and of their runs without an arrival in between: any two
-    /// losses have a rate and a burst.
-    min_policed: usize = 6;
-    min_policed_runs: usize = 4;
-    /// Minimum share of the losses that are a policer's: of others the rate would be a chance.
-    min_policed_share: f64 = 0.5;
-    /// Maximum number of packets that passed an empty bucket, relative to the drops: those that jitter
-    /// before it explains.
-    max_passed_share: f64 = 0.25;
-    /// Maximum queueing delay at a nearly empty bucket, relative to that of a queue of the same rate and
-    /// limit: a policer has no queue, and the line behind it has that of a burst.
-    max_policed_delay: f64 = 0.25;
-    /// Minimum median wait before a drop at a full queue, relative to the longest wait, or to that of a queue of
-    /// the burst's size.
-    min_full_wait: f64 = 0.5;
-    /// Median wait before a drop, packets at the token rate, up to which there is no queue: ACKs alone show
-    /// delays with two packets and the timer of a delayed ACK.
-    max_policed_wait: f64 = 3.5;
     /// Number of packets on the wrong side of the limit, beyond the fewest and their square root, under
     /// which a rate and a burst are as likely.
     wrong_margin: usize = 2;
-    /// Minimum number of packets between two losses for a candidate of the rate, number of candidates, and
-    /// ratio of neighbours on a grid: within what the first step of the search reaches.
-    min_between_losses: f64 = 4.0;
-    policer_candidates: usize = 60;
-    policer_ratio: f64 = 1.07;
-    /// Number of the best candidates that are refined, the steps of the search around one, relative, and the
-    /// number of steps to either side.
-    policer_refined: usize = 4;
-    policer_steps: [f64; 4] = [0.01, 0.002, 0.0004, 0.0001];
-    policer_side: i32 = 8;
     /// Number of times that an end of the rate's interval is halved, and the parts of the interval.
     bisections: usize = 6;
     policer_grid: usize = 14;
@@ -230,8 +202,4 @@ thresholds! {
     max_shaper_spread: f64 = 0.25;
     /// Maximum delay of the packets that passed at once, relative to that at a link without a burst.
     max_shaper_delay: f64 = 0.8;
-    /// Minimum number of times that a bucket was used up, and the time of a single burst at the token rate,
-    /// nanoseconds, below which it is no change of the rate.
-    min_shaper_bursts: usize = 2;
-    max_single_burst_ns: f64 = 1e9;
 }

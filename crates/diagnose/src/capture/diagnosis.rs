@@ -12,6 +12,7 @@ use super::transfer::{ENOUGH_BYTES, Transfer};
 use super::verdict::SummaryBuilder;
 use crate::limit::LimitKind;
 use ackclock_trace::join::Joined;
+use ackclock_trace::join::size_limit::MIN_RETRANSMITTED;
 use ackclock_trace::report::{
     CaptureIndex, DirectionLimits, FindingThresholds, FlowCorrelation, FlowReport, FlowRows, ListenerFacts, Report,
 };
@@ -20,8 +21,13 @@ use ackclock_trace::report::{
 const ABOUT_ORDER: [&str; 3] = ["reordering", "handshake_loss", "spurious_retransmissions"];
 
 /// The evidence below which no rule has a finding about a flow.
-pub const THRESHOLDS: FindingThresholds =
-    FindingThresholds { bytes: ENOUGH_BYTES, ttl_difference: TTL_DIFFERENCE, think_s: THINK_S, packets: ENOUGH_PACKETS };
+pub const THRESHOLDS: FindingThresholds = FindingThresholds {
+    bytes: ENOUGH_BYTES,
+    ttl_difference: TTL_DIFFERENCE,
+    think_s: THINK_S,
+    retransmitted: MIN_RETRANSMITTED,
+    packets: ENOUGH_PACKETS,
+};
 
 /// One capture, or two of the same traffic, as the rules need them. Each method takes constant time
 /// for a flow.

@@ -2,6 +2,7 @@
 //! answer, a closed window, think times.
 
 use super::connection::Connection;
+use super::path_mtu;
 use super::recording::has_one_direction;
 use super::resets;
 use super::rule::{Claim, ClaimOfEnd, Remedy};
@@ -144,6 +145,10 @@ pub fn peer_gone(connection: &Connection<'_>, end: SendingEnd) -> Option<Claim> 
         Some("fin") => "The FIN".into(),
         _ => return None,
     };
+    // The peer is there, and shorter packets reach it.
+    if path_mtu::size_limit(connection, end).is_some() {
+        return None;
+    }
     let first = what.sent_at_s.first().copied().unwrap_or(0.0);
     let lasted = what.lasted_s.unwrap_or(0.0);
     let gave_up = if connection.flow.reset.kind == Some("gave_up") {

@@ -2,7 +2,7 @@
 
 use super::acks;
 use super::rule::Claim;
-use super::transfer::Transfer;
+use super::transfer::{Transfer, above_zero};
 use crate::number_text::{many, milliseconds, percent, rate, size, whole_percent};
 use ackclock_trace::report::JoinedDirectionReport;
 
@@ -64,6 +64,36 @@ pub fn loss_both(transfer: &Transfer<'_>) -> Option<Claim> {
         whole_percent(crossing.loss_cause.radio_share.unwrap_or(0.0))
     );
     Some(Claim::new(located(crossing, &statement), ""))
+}
+
+/// Losses where the arrivals exceed a rate and a burst, without a queue.
+pub fn policer(transfer: &Transfer<'_>) -> Option<Claim> {
+    let policer = transfer.policer()?;
+    let (bps, burst, drops) = (policer.rate_bps, policer.burst_bytes, u64::from(policer.drops));
+    let lost = drops + u64::from(policer.other_losses);
+    let known = if transfer.crossing.is_some() { "" } else { " (inferred from what the sender retransmitted)" };
+    let evidence = format!(
+        "A policer drops what exceeds {} x t + {}{known}: {drops} of {} came when its bucket was empty, {} passed then, and \
+         nothing waits before a drop.",
+        rate(bps),
+        size(burst),
+        many(lost, "lost packet"),
+        many(u64::from(policer.passed), "packet")
+    );
+    let fills = above_zero(Some(transfer.min_rtt_ms())).map(|rtt| bps * rtt / 8e3).filter(|bytes| *bytes > burst);
+    let larger = fills.map_or_else(String::new, |bytes| format!(" (one RTT at its rate is {})", size(bytes)));
+    let advice = format!(
+        "A larger burst{larger}, or a shaper with a queue in its place, lets a sender reach the rate; a sender that paces below \
+         the rate loses less. Neither a better line nor a longer queue elsewhere helps."
+    );
+    let short = format!(
+        "The link drops what exceeds {} with bursts of {}, {}: the transfer gets {} of it.",
+        rate(bps),
+        size(burst),
+        many(drops, "packet"),
+        rate(transfer.goodput_bps())
+    );
+    Some(Claim::new(evidence, advice).in_short(short))
 }
 
 /// Whether the inferred buffer is more than jitter: above one packet, and at least 20 ms at the

@@ -14,6 +14,7 @@ mod limit_shares;
 mod loss_models;
 mod loss_response;
 mod losses;
+mod path_mtu;
 mod qlog;
 mod receiver_vantage;
 mod recording;

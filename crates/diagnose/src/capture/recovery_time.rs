@@ -44,7 +44,7 @@ fn advice(transfer: &Transfer<'_>, share: f64) -> String {
         reasons.push("Timeouts take most of it: tail loss probes and RACK (RFC 8985) at the sender replace many of them.".into());
     }
     let cause = transfer.loss_cause();
-    if at_once >= AT_ONCE && cause != "radio" {
+    if at_once >= AT_ONCE && cause != "radio" && cause != "policer" {
         let otherwise = if cause == "congestion" { "" } else { ", or the link failed for a while" };
         reasons.push(format!(
             "{at_once:.0} segments were lost at a time: the window far exceeded the path's capacity{otherwise}. A slow start \
@@ -57,6 +57,11 @@ fn advice(transfer: &Transfer<'_>, share: f64) -> String {
             milliseconds(mean),
             milliseconds(minimum)
         ));
+    }
+    if cause == "policer" {
+        reasons.push(
+            "A policer drops what exceeds its burst: a larger one, or pacing below its rate, leaves less to repair.".into(),
+        );
     }
     if reasons.is_empty() {
         let rtt = if mean != 0.0 { mean } else { minimum };

@@ -4,11 +4,12 @@
 use super::loss_response::{EVENTS, WITHIN};
 use super::rule::{Check, Group, MIN_SHARE, Owner, Rule};
 use super::{
-    acks, concurrency, decoding, failures, handshake, inferred_path, loss_models, losses, receiver_vantage, recording,
+    acks, concurrency, decoding, failures, handshake, inferred_path, loss_models, losses, path_mtu, receiver_vantage, recording,
     recovery_time, resets, sender_limits, waits,
 };
+use ackclock_trace::join::{policer, size_limit};
 
-pub static RULES: [Rule; 57] = [
+pub static RULES: [Rule; 59] = [
     Rule {
         code: "receive_window",
         owner: Owner::Receiver,
@@ -145,6 +146,20 @@ pub static RULES: [Rule; 57] = [
         explanation: "Losses of both kinds.",
         thresholds: &[],
         check: Check::Transfer(losses::loss_both),
+    },
+    Rule {
+        code: "policer",
+        owner: Owner::Operator,
+        group: Group::Losses,
+        place: 12,
+        explanation: "Losses where the arrivals exceed a rate and a burst, and no packet waits: a policer, a token bucket \
+                      without a queue. A burst of less than one RTT at its rate keeps a sender below the rate.",
+        thresholds: &[
+            ("losses at an empty bucket", policer::MIN_DROPS as f64),
+            ("share of the losses", policer::MIN_SHARE),
+            ("packets that passed an empty bucket, relative to the losses, at most", policer::MAX_PASSED),
+        ],
+        check: Check::Transfer(losses::policer),
     },
     Rule {
         code: "buffer",
@@ -444,6 +459,17 @@ pub static RULES: [Rule; 57] = [
         explanation: "The receiver's window was zero for a time: its application did not read.",
         thresholds: &[("time, in s", failures::LONG_STALL_S), ("or share of the time", failures::MATTERS)],
         check: Check::End(failures::zero_window_stall),
+    },
+    Rule {
+        code: "path_mtu",
+        owner: Owner::Router,
+        group: Group::Connections,
+        place: 16,
+        explanation: "Every packet above a size is lost, every shorter one arrives: a part of the path (a tunnel, PPPoE, a VPN) \
+                      has a smaller MTU, and the sender does not learn of it. Clamp the MSS, lower the MTU, or let the sender \
+                      probe (`net.ipv4.tcp_mtu_probing = 1`).",
+        thresholds: &[("packets above the size", size_limit::MIN_LOST as f64)],
+        check: Check::End(path_mtu::path_mtu),
     },
     Rule {
         code: "peer_gone",

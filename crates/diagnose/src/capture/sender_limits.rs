@@ -309,6 +309,9 @@ fn after_losses(transfer: &Transfer<'_>) -> String {
              window for each loss (BBR) helps."
         );
     }
+    if transfer.loss_cause() == "policer" {
+        return format!("{small}: a policer drops what exceeds its rate and burst.");
+    }
     let hint = if transfer.crossing.is_some() { "" } else { " (two captures show which)" };
     format!(
         "{small}: a link that loses packets, or a queue that drops early{hint}. Link-layer retransmission, or a congestion \

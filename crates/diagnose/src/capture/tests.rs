@@ -3,7 +3,8 @@
 use super::{Check, Claim, Connection, Owner, RULES, Remedy, Rule, RuleClaim, SendingEnd, Transfer, claims_of, limits_of};
 use ackclock_trace::report::{
     BucketReport, CaptureSummary, DirectionReport, Finding, FlowCorrelation, FlowReport, HistogramBin, JoinedDirectionReport,
-    KindReport, Limits, ListenerFacts, NotDecodedReport, OneBurst, PathEstimate, Report, StallReport, VantagePoint,
+    KindReport, Limits, ListenerFacts, NotDecodedReport, OneBurst, PathEstimate, PathMtuReport, PolicerReport, Report,
+    StallReport, VantagePoint,
 };
 use std::collections::BTreeSet;
 
@@ -231,6 +232,15 @@ const ROWS: &[Row] = &[
     ("loss_radio", |case| lost(case, "radio"), |case| case.crossing().lost.between_captures = 0),
     ("loss_both", |case| lost(case, "both"), |case| lost(case, "radio")),
     (
+        "policer",
+        |case| {
+            let policer = PolicerReport { rate_bps: 2e6, burst_bytes: 4e3, drops: 9, other_losses: 1, passed: 0 };
+            case.data().inferred_path = Some(PathEstimate { by: "acks", policer: Some(policer), ..PathEstimate::default() });
+        },
+        // Two captures show that a radio lost most packets.
+        |case| lost(case, "radio"),
+    ),
+    (
         "buffer",
         |case| {
             let buffer = &mut case.crossing().bottleneck_buffer_bytes;
@@ -351,6 +361,15 @@ const ROWS: &[Row] = &[
         |case| reset(case, "abort"),
     ),
     ("zero_window_stall", |case| zero_window(case, 0.2, None), |case| zero_window(case, 0.19, None)),
+    (
+        "path_mtu",
+        |case| {
+            let path_mtu = Some(PathMtuReport { delivered_bytes: 152, lost_bytes: 1500, lost: 7 });
+            case.data().inferred_path = Some(PathEstimate { by: "acks", path_mtu, ..PathEstimate::default() });
+        },
+        // Two captures have the fate of each packet.
+        two_captures,
+    ),
     ("peer_gone", |case| unanswered(case, SendingEnd::Server, "data"), |case| unanswered(case, SendingEnd::Server, "syn")),
     ("reset_half_open", |case| reset(case, "half_open"), |case| reset(case, "refused")),
     ("reset_unknown_connection", |case| reset(case, "unknown_connection"), |case| reset(case, "abort")),
@@ -465,6 +484,17 @@ fn rules_are_silent_about_figures_of_zero() {
     case.flow.b2a.unique_bytes = super::ENOUGH_BYTES;
     let codes: Vec<&str> = case.findings().iter().map(|finding| finding.finding).collect();
     assert_eq!(codes, ["far_end"]);
+}
+
+#[test]
+fn peer_is_not_gone_when_only_long_packets_are_lost() {
+    let mut case = case();
+    unanswered(&mut case, SendingEnd::Server, "data");
+    assert!(case.finding("peer_gone").is_some());
+    case.crossing().path_mtu = Some(PathMtuReport { delivered_bytes: 1400, lost_bytes: 1500, lost: 7 });
+    assert!(case.finding("peer_gone").is_none());
+    assert!(sentences(&case, "path_mtu").0.contains("packets of up to 1400 B arrive"));
+    assert!(sentences(&case, "path_mtu").1.contains("tcp_mtu_probing = 1"));
 }
 
 /// The evidence and the advice of a finding that is there.

@@ -4,7 +4,9 @@
 use super::sending_end::SendingEnd;
 use super::waits;
 use ackclock_core::statistics::SummaryStats;
-use ackclock_trace::report::{DirectionReport, FlowReport, HandshakeReport, JoinedDirectionReport, Limits, VantagePoint};
+use ackclock_trace::report::{
+    DirectionReport, FlowReport, HandshakeReport, JoinedDirectionReport, Limits, PolicerReport, VantagePoint,
+};
 
 /// Minimum data of a direction, in bytes, whose limits are diagnosed.
 pub const ENOUGH_BYTES: u64 = 20_000;
@@ -151,6 +153,13 @@ impl<'a> Transfer<'a> {
         if self.figures.largest_segment_bytes > 0 { self.figures.largest_segment_bytes } else { FULL_BYTES }
     }
 
+    /// Whether the flow had more than one segment in flight on average, where the capture shows that: one
+    /// alone waits in no queue of its own, and its spacing is that of the program or of the other end.
+    pub fn is_more_than_one_segment(&self) -> bool {
+        let mean = self.figures.outstanding_bytes.mean.unwrap_or(0.0);
+        !self.shows_pace() || mean > f64::from(self.figures.largest_segment_bytes)
+    }
+
     /// Recoveries and timeouts.
     pub fn loss_events(&self) -> u32 {
         self.figures.repairs.recoveries + self.figures.repairs.timeouts
@@ -183,8 +192,17 @@ impl<'a> Transfer<'a> {
         [self.crossing, self.back].map(|crossing| crossing.map(|crossing| &crossing.one_way_delay_ms))
     }
 
-    /// The verdict about the losses between two captures: `unclear` with one.
+    /// The verdict about the losses between two captures; with one `policer` or `unclear`.
     pub fn loss_cause(&self) -> &'static str {
-        self.crossing.map_or("unclear", |crossing| crossing.loss_cause.verdict)
+        let of_one = if self.policer().is_some() { "policer" } else { "unclear" };
+        self.crossing.map_or(of_one, |crossing| crossing.loss_cause.verdict)
+    }
+
+    /// The policer that dropped most of what was lost.
+    pub fn policer(&self) -> Option<&'a PolicerReport> {
+        match self.crossing {
+            Some(crossing) => crossing.policer.as_ref().filter(|_| crossing.loss_cause.verdict == "policer"),
+            None => self.figures.inferred_path.as_ref()?.policer.as_ref(),
+        }
     }
 }

@@ -21,7 +21,8 @@ const MANY_LOSSES: (f64, i64) = (0.02, 10);
 const LIMITS: [&str; 7] =
     ["receive_window", "send_buffer", "application", "recovery", "ack_path", "nagle_delayed_ack", "delayed_ack_stall"];
 /// Findings that concern a connection as a whole, whatever its time.
-const FAILURES: [&str; 7] = [
+const FAILURES: [&str; 8] = [
+    "path_mtu",
     "peer_gone",
     "handshake_unfinished",
     "reset_by_middlebox",

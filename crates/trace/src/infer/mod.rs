@@ -2,6 +2,7 @@
 //! at the sender from the spacing of ACKs.
 
 mod dispersion;
+mod sent_segments;
 
 pub use dispersion::{RateEstimate, estimate_rate};
 
@@ -13,14 +14,33 @@ use crate::flow::{Flow, PacketEvent};
 
 pub use crate::join::token_bucket::Arrival;
 
+/// A data packet or an ACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberedArrival {
+    /// Nanoseconds.
+    pub at: i64,
+    /// IP bytes that arrived or were acknowledged.
+    pub bytes: u32,
+    /// Sequence number of the data, or number of the ACK.
+    pub number: u32,
+}
+
 /// Data packets of one direction, and the ACKs for them.
 #[derive(Debug, Clone, Default)]
 pub struct FlowArrivals {
-    pub data: Vec<Arrival>,
-    pub acks: Vec<Arrival>,
+    data: Vec<NumberedArrival>,
+    acks: Vec<NumberedArrival>,
     last_ack: Option<u32>,
-    /// Payload of the max_payload segment, at most one MTU.
+    /// Payload of the largest segment, at most one MTU.
     max_payload: u32,
+    /// Headers of the first packet, bytes.
+    header: u32,
+    /// Time of the peer's last packet that is no reset, nanoseconds.
+    peer_at: Option<i64>,
+}
+
+fn unnumbered(arrivals: &[NumberedArrival]) -> Vec<Arrival> {
+    arrivals.iter().map(|arrival| (arrival.at, arrival.bytes)).collect()
 }
 
 /// Arrivals of the first flows, in bounded memory.
@@ -64,8 +84,14 @@ impl ArrivalRecorder {
             self.flows.resize_with(number + 1, Default::default);
         }
         let flow = &mut self.flows[number];
+        if !s.flags.has(Flags::RST) {
+            flow[1 - from].peer_at = Some(at);
+        }
         if s.payload > 0 {
-            flow[from].data.push((at, s.ip_len));
+            flow[from].data.push(NumberedArrival { at, bytes: s.ip_len, number: s.seq });
+            if flow[from].header == 0 {
+                flow[from].header = s.ip_len.saturating_sub(s.payload);
+            }
             flow[from].max_payload = flow[from].max_payload.max(s.payload.min(MAX_PAYLOAD));
             self.left -= 1;
         }
@@ -76,6 +102,14 @@ impl ArrivalRecorder {
 }
 
 impl FlowArrivals {
+    pub fn data(&self) -> Vec<Arrival> {
+        unnumbered(&self.data)
+    }
+
+    pub fn acks(&self) -> Vec<Arrival> {
+        unnumbered(&self.acks)
+    }
+
     /// Records an ACK for this data; false if it does not advance.
     fn add_ack(&mut self, at: i64, ack: u32) -> bool {
         let acked = self.last_ack.map_or(0, |last| ack.wrapping_sub(last));
@@ -86,7 +120,8 @@ impl FlowArrivals {
         if acked == 0 || self.max_payload == 0 {
             return false;
         }
-        self.acks.push((at, acked.saturating_add(acked.div_ceil(self.max_payload).saturating_mul(HEADERS))));
+        let bytes = acked.saturating_add(acked.div_ceil(self.max_payload).saturating_mul(HEADERS));
+        self.acks.push(NumberedArrival { at, bytes, number: ack });
         true
     }
 }

@@ -2,8 +2,11 @@
 
 use super::aggregate::Aggregate;
 use super::fate::Fate;
+use super::fingerprint::PacketFingerprint;
 use super::loss_attribution::LossAttribution;
 use super::loss_bursts::LossBursts;
+use super::policed_path::PolicedPath;
+use super::size_limit::{self, SizeLimit, SizedPacket};
 use super::stalls::LinkStall;
 use super::{BufferEstimate, MatchedDirection, TokenBucketEstimate, bottleneck_buffer, loss_attribution};
 
@@ -32,8 +35,8 @@ pub struct JoinedDirection {
 }
 
 impl JoinedDirection {
-    /// `number` is the index of the direction in `aggregate`.
-    pub fn of(matched: &MatchedDirection<'_>, aggregate: &Aggregate, number: usize) -> JoinedDirection {
+    /// `number` is the index of the direction in `aggregate` and in `policed`.
+    pub fn of(matched: &MatchedDirection<'_>, aggregate: &Aggregate, policed: &PolicedPath, number: usize) -> JoinedDirection {
         let MatchedDirection { sent, fates, first_to_second, marked } = matched;
         let (missing_at_sender, duplicated, fates) = (fates.missing_at_sender, fates.duplicated, &fates.fates);
         let count = |fate: Fate| fates.iter().filter(|f| **f == fate).count() as u64;
@@ -49,6 +52,10 @@ impl JoinedDirection {
         let timeline = timeline.collect();
         let in_capture = packets().filter(|(_, fate)| **fate != Fate::OutsideCapture);
         let attribution = loss_attribution::attribute(sent, fates, aggregate, number);
+        let attribution = match size_limit(sent, fates) {
+            Some(limit) => attribution.limited(limit),
+            None => attribution.policed(fates, aggregate, policed, number),
+        };
         JoinedDirection {
             first_to_second: *first_to_second,
             sent: fates.len() as u64 - count(Fate::OutsideCapture),
@@ -65,4 +72,16 @@ impl JoinedDirection {
             timeline,
         }
     }
+}
+
+/// The size above which no packet of a flow's direction arrived. The path carries what arrived last.
+fn size_limit(sent: &[PacketFingerprint], fates: &[Fate]) -> Option<SizeLimit> {
+    if fates.iter().filter(|fate| **fate == Fate::Lost).count() < size_limit::MIN_LOST as usize {
+        return None;
+    }
+    let known = sent.iter().zip(fates).filter(|(_, fate)| **fate != Fate::OutsideCapture);
+    let packets: Vec<SizedPacket> =
+        known.map(|(packet, fate)| SizedPacket { at: packet.at, len: packet.ip_len, is_lost: *fate == Fate::Lost }).collect();
+    let alive_until = packets.iter().rev().find(|packet| !packet.is_lost)?.at;
+    size_limit::find(&packets, alive_until)
 }

@@ -16,6 +16,9 @@ use super::fingerprint::PacketFingerprint;
 use super::loss_bursts::BIN;
 use super::loss_threshold::{self, LevelCounts, LossThreshold, WaitSample};
 use super::overflow::{self, BacklogSample, Overflow};
+use super::policed_path::PolicedPath;
+use super::policer::PolicerEstimate;
+use super::size_limit::SizeLimit;
 use std::collections::BTreeSet;
 
 /// What most losses are due to.
@@ -24,6 +27,10 @@ pub enum LossOrigin {
     Congestion,
     Radio,
     Both,
+    /// A token bucket without a queue.
+    Policer,
+    /// The packets' size.
+    PathMtu,
     /// No losses, or too few.
     Unclear,
 }
@@ -34,6 +41,8 @@ impl LossOrigin {
             LossOrigin::Congestion => "congestion",
             LossOrigin::Radio => "radio",
             LossOrigin::Both => "both",
+            LossOrigin::Policer => "policer",
+            LossOrigin::PathMtu => "path_mtu",
             LossOrigin::Unclear => "unclear",
         }
     }
@@ -71,6 +80,17 @@ pub struct LossAttribution {
     /// Packets were dropped before the bottleneck at queue lengths that it accepted at other times:
     /// not a droptail queue.
     pub early: bool,
+    /// The policer of the path, and its part of the losses.
+    pub policed: Option<PolicedLosses>,
+    pub size_limit: Option<SizeLimit>,
+}
+
+/// What a policer dropped of a direction.
+#[derive(Debug, Clone, Copy)]
+pub struct PolicedLosses {
+    pub policer: PolicerEstimate,
+    /// Losses of this direction at an empty bucket.
+    pub drops: u32,
 }
 
 /// Packets of a path that waited hardly, and the others.
@@ -115,6 +135,8 @@ const SIGNIFICANT: f64 = 2.0;
 const MIN_LOSSES: u32 = 4;
 /// The same if single losses are located.
 const MIN_LOCATED: u32 = 2;
+/// Share of the losses from which a policer is their origin.
+const POLICED: f64 = 0.5;
 /// A share below this counts as none, one above 1 minus this as all.
 const NEGLIGIBLE: f64 = 0.15;
 /// A drop is early below this share of the maximum wait.
@@ -462,6 +484,32 @@ pub fn attribute(sent: &[PacketFingerprint], fates: &[Fate], aggregate: &Aggrega
         before_bottleneck: slots(ServiceSlot::Used),
         in_stalls: losses(&|i| aggregate.backlog(number, i).is_some_and(|backlog| backlog.in_stall)),
         early: aggregate.schedule.is_regular && early > 1 && f64::from(early) > EARLY_SHARE * f64::from(dropped),
+        policed: None,
+        size_limit: None,
+    }
+}
+
+impl LossAttribution {
+    /// The same where the packets' size is the reason of most losses.
+    pub fn limited(self, limit: SizeLimit) -> LossAttribution {
+        let radio_share = self.radio_share.map(|share| share.min(f64::from(self.losses - limit.lost) / f64::from(self.losses)));
+        LossAttribution { origin: LossOrigin::PathMtu, radio_share, size_limit: Some(limit), ..self }
+    }
+
+    /// The same with the losses at a policer, which neither a queue nor a radio lost. `number` is the
+    /// index of the direction in both.
+    pub fn policed(self, fates: &[Fate], aggregate: &Aggregate, path: &PolicedPath, number: usize) -> LossAttribution {
+        let Some(policer) = path.policer else { return self };
+        let lost = (0..fates.len()).filter(|&i| fates[i] == Fate::Lost);
+        let (drops, others): (Vec<usize>, Vec<usize>) = lost.partition(|&i| path.is_drop(number, i));
+        let not_queue: f64 = others.iter().map(|&i| aggregate.losses.not_queue(number, i)).sum();
+        let is_policed = drops.len() as f64 >= POLICED * f64::from(self.losses);
+        LossAttribution {
+            origin: if is_policed && !drops.is_empty() { LossOrigin::Policer } else { self.origin },
+            radio_share: self.radio_share.map(|_| (not_queue / f64::from(self.losses)).min(1.0)),
+            policed: Some(PolicedLosses { policer, drops: drops.len() as u32 }),
+            ..self
+        }
     }
 }
 

@@ -16,8 +16,11 @@ mod match_flows;
 mod match_packets;
 mod overflow;
 mod path_facts;
+mod policed_path;
+pub mod policer;
 mod probes;
 mod sender_end;
+pub mod size_limit;
 mod skew;
 mod stalls;
 pub(crate) mod token_bucket;
@@ -27,12 +30,13 @@ pub use clock_relation::{ClockCaveats, ClockRelation, DelayPoints};
 pub use direction::JoinedDirection;
 pub use fate::{Fate, PacketFates};
 pub use fingerprint::{FingerprintRecorder, PacketFingerprint};
-pub use loss_attribution::{LossAttribution, LossOrigin, ShortWaits};
+pub use loss_attribution::{LossAttribution, LossOrigin, PolicedLosses, ShortWaits};
 pub use loss_bursts::{LossBurst, LossBursts};
 pub use overflow::{BacklogMeasure, Overflow};
 pub use path_facts::{NoPath, PathDirection, PathFacts, PathPacket, path_facts};
 pub use probes::{ProbeLosses, attribute_probe_losses};
 pub use sender_end::{AckEvent, AckRecorder, SenderEndPath, sender_end_path};
+pub use size_limit::SizeLimit;
 pub use stalls::LinkStall;
 pub use token_bucket::TokenBucketEstimate;
 
@@ -41,6 +45,7 @@ use crate::series::Packets;
 use ackclock_pcap::read::{Capture, ReadError};
 use aggregate::Aggregate;
 use match_flows::FlowMatch;
+use policed_path::PolicedPath;
 
 /// One capture with its analysis.
 pub struct CaptureSide {
@@ -173,15 +178,17 @@ pub fn join(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f6
         let datagram_flows = flows.split_off(of_tcp);
         return Joined { flows, datagram_flows, clock: None };
     };
-    let aggregates = [true, false].map(|first_to_second| {
-        Aggregate::of(matched.iter().flatten().flatten().filter(|direction| direction.first_to_second == first_to_second))
+    let paths = [true, false].map(|first_to_second| {
+        let directions = || matched.iter().flatten().flatten().filter(move |one| one.first_to_second == first_to_second);
+        (Aggregate::of(directions()), PolicedPath::of(directions()))
     });
     let mut counts = [0, 0];
     let mut joined = |matched: &Option<MatchedDirection<'_>>| {
         let matched = matched.as_ref()?;
         let towards = usize::from(!matched.first_to_second);
         counts[towards] += 1;
-        Some(JoinedDirection::of(matched, &aggregates[towards], counts[towards] - 1))
+        let (aggregate, policed) = &paths[towards];
+        Some(JoinedDirection::of(matched, aggregate, policed, counts[towards] - 1))
     };
     let mut flows: Vec<JoinedFlow> = matches
         .iter()

@@ -18,6 +18,8 @@ pub struct FindingThresholds {
     pub ttl_difference: u8,
     /// Sum of an end's think times, in seconds, from which they are diagnosed.
     pub think_s: f64,
+    /// Retransmitted segments of a direction that a limit of the path may explain.
+    pub retransmitted: u32,
     /// Packets from which a flow of one of two captures is expected in the other.
     pub packets: u64,
 }
@@ -179,6 +181,7 @@ fn shows_evidence(flow: &Flow, thresholds: FindingThresholds) -> bool {
         let misses = direction.ledger().is_some_and(|ledger| ledger.rare().missed_bytes > 0);
         let is_silent = direction.unanswered(flow.last_at()).is_some() || direction.unanswered_probes().is_some();
         has_data
+            || direction.retransmitted() >= thresholds.retransmitted
             || ttl_changes
             || repeats_syn
             || thinks

@@ -35,7 +35,7 @@ pub use path_estimate::{PathEstimate, PathEstimates};
 pub use summary::{CaptureSummary, ConnectionCounts, FindingCount, TopList, TopRow, VerdictReport};
 pub use two_captures::{
     BucketReport, BufferReport, BurstReport, JoinReport, JoinedDirectionReport, LossCauseReport, LostReport, OneBurst,
-    StallReport,
+    PathMtuReport, PolicerReport, StallReport,
 };
 pub use vantage::VantageReport;
 

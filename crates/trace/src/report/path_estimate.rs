@@ -1,8 +1,10 @@
 //! Estimate of the bottleneck from one capture.
 
-use super::{BucketReport, FlowReport, FlowRows, VantagePoint};
+use super::{BucketReport, DirectionReport, FlowReport, FlowRows, PathMtuReport, PolicerReport, VantagePoint};
 use crate::flow::Side;
 use crate::infer::{ArrivalRecorder, FlowArrivals, estimate_rate, token_bucket};
+use crate::join::policer;
+use crate::join::size_limit::MIN_RETRANSMITTED;
 use ackclock_contract::Document;
 use serde::Serialize;
 
@@ -19,26 +21,49 @@ pub struct PathEstimate {
     pub in_bursts: bool,
     /// From arrivals of data only.
     pub token_bucket: Option<BucketReport>,
+    /// At the sender only, from what it retransmitted.
+    pub policer: Option<PolicerReport>,
+    /// At the sender only, from what was acknowledged.
+    pub path_mtu: Option<PathMtuReport>,
 }
 
 /// Minimum ratio of the rate to the goodput.
 const MIN_OF_GOODPUT: f64 = 0.9;
+/// One in this number of retransmissions may be spurious, where the others show what a policer dropped.
+const MAX_SPURIOUS: u64 = 5;
 
 impl PathEstimate {
-    fn of(arrivals: &FlowArrivals, at_sender: bool, goodput: Option<f64>) -> Option<PathEstimate> {
-        let (by, arrivals) = if at_sender { ("acks", &arrivals.acks) } else { ("arrivals", &arrivals.data) };
+    fn of(recorded: &FlowArrivals, at_sender: bool, row: &DirectionReport, is_established: bool) -> Option<PathEstimate> {
+        let (by, arrivals) = if at_sender { ("acks", recorded.acks()) } else { ("arrivals", recorded.data()) };
+        let goodput = row.goodput_bps;
         // The goodput cannot exceed the bottleneck's rate: a lower rate is the spacing of the
         // sender or the application.
-        let rate = estimate_rate(arrivals).filter(|r| goodput.is_none_or(|goodput| r.rate_bps >= MIN_OF_GOODPUT * goodput));
-        let bucket = if at_sender { None } else { token_bucket(arrivals) };
-        (rate.is_some() || bucket.is_some()).then(|| PathEstimate {
+        let rate = estimate_rate(&arrivals).filter(|r| goodput.is_none_or(|goodput| r.rate_bps >= MIN_OF_GOODPUT * goodput));
+        let bucket = if at_sender { None } else { token_bucket(&arrivals) };
+        let is_lossy = at_sender && row.retransmitted_segments >= u64::from(MIN_RETRANSMITTED);
+        let path_mtu = if is_lossy { recorded.size_limit(is_established) } else { None };
+        let policer = if is_lossy && path_mtu.is_none() { policer(recorded, row) } else { None };
+        (rate.is_some() || bucket.is_some() || policer.is_some() || path_mtu.is_some()).then(|| PathEstimate {
             by,
             rate_bps: rate.map(|p| p.rate_bps),
             share: rate.map(|p| p.share),
             in_bursts: rate.is_some_and(|p| p.in_bursts),
             token_bucket: bucket.map(BucketReport::of),
+            policer,
+            path_mtu: path_mtu.map(PathMtuReport::of),
         })
     }
+}
+
+/// The policer of a direction whose retransmissions are of lost segments.
+fn policer(recorded: &FlowArrivals, row: &DirectionReport) -> Option<PolicerReport> {
+    let (retransmitted, spurious) = (row.retransmitted_segments, u64::from(row.spurious_retransmits));
+    if spurious * MAX_SPURIOUS > retransmitted {
+        return None;
+    }
+    let run = recorded.policed()?;
+    let found = policer::find(std::slice::from_ref(&run))?;
+    Some(PolicerReport::of(&found, found.drops as u32, found.other_losses as u32))
 }
 
 /// The estimates of the first flows, `a2b` first.
@@ -61,8 +86,9 @@ impl PathEstimates {
 
 fn estimate(row: &FlowReport, arrivals: &[FlowArrivals; 2], client: Side) -> [Option<PathEstimate>; 2] {
     let (client, place) = (client as usize, row.vantage.place);
+    let is_established = row.handshake.complete;
     [
-        PathEstimate::of(&arrivals[client], place == VantagePoint::Client, row.a2b.goodput_bps),
-        PathEstimate::of(&arrivals[1 - client], place == VantagePoint::Server, row.b2a.goodput_bps),
+        PathEstimate::of(&arrivals[client], place == VantagePoint::Client, &row.a2b, is_established),
+        PathEstimate::of(&arrivals[1 - client], place == VantagePoint::Server, &row.b2a, is_established),
     ]
 }

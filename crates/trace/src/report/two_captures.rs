@@ -2,9 +2,10 @@
 //! docs/reference/analyze.md has their definitions.
 
 use super::{FlowRows, Report, UdpFlowReport, ms};
+use crate::join::policer::PolicerEstimate;
 use crate::join::{
     BacklogMeasure, BufferCaveat, CaptureSide, ClockRelation, Joined, JoinedDirection, LinkStall, LossAttribution, LossBursts,
-    TokenBucketEstimate,
+    SizeLimit, TokenBucketEstimate,
 };
 use ackclock_contract::Document;
 use ackclock_core::statistics::SummaryStats;
@@ -25,6 +26,10 @@ pub struct JoinedDirectionReport {
     pub bottleneck_buffer_bytes: BufferReport,
     pub delay_loss_correlation: Option<f64>,
     pub loss_cause: LossCauseReport,
+    /// A token bucket without a queue that dropped packets of this direction.
+    pub policer: Option<PolicerReport>,
+    /// A size above which no packet of this direction arrived.
+    pub path_mtu: Option<PathMtuReport>,
 }
 
 #[derive(Debug, Default, Serialize, Document)]
@@ -96,6 +101,28 @@ pub struct BucketReport {
     pub rate_bps: f64,
     pub burst_bytes: f64,
     pub peak_bps: f64,
+}
+
+/// A policer: what exceeds `rate_bps * t + burst_bytes` is dropped, and nothing waits.
+#[derive(Debug, Clone, Default, Serialize, Document)]
+pub struct PolicerReport {
+    pub rate_bps: f64,
+    pub burst_bytes: f64,
+    /// Losses of the direction at an empty bucket, and its other losses.
+    pub drops: u32,
+    pub other_losses: u32,
+    /// Packets of all flows that passed although the bucket was empty.
+    pub passed: u32,
+}
+
+/// A size above which no packet arrived, while shorter ones did.
+#[derive(Debug, Clone, Copy, Default, Serialize, Document)]
+pub struct PathMtuReport {
+    /// IP bytes of the largest packet that arrived, and of the smallest longer one, which did not.
+    pub delivered_bytes: u32,
+    pub lost_bytes: u32,
+    /// Packets that were lost above it.
+    pub lost: u32,
 }
 
 #[derive(Debug, Default, Serialize, Document)]
@@ -228,6 +255,12 @@ impl JoinedDirectionReport {
             },
             delay_loss_correlation: direction.attribution.correlation,
             loss_cause: LossCauseReport::of(direction),
+            path_mtu: direction.attribution.size_limit.map(PathMtuReport::of),
+            policer: direction
+                .attribution
+                .policed
+                .filter(|policed| policed.drops > 0)
+                .map(|policed| PolicerReport::of(&policed.policer, policed.drops, direction.attribution.losses - policed.drops)),
         }
     }
 }
@@ -241,6 +274,25 @@ impl StallReport {
 impl BucketReport {
     pub fn of(bucket: TokenBucketEstimate) -> BucketReport {
         BucketReport { rate_bps: bucket.rate_bps, burst_bytes: bucket.burst_bytes, peak_bps: bucket.peak_bps }
+    }
+}
+
+impl PolicerReport {
+    /// `drops` and `others` are the direction's losses at an empty bucket, and the others.
+    pub fn of(policer: &PolicerEstimate, drops: u32, others: u32) -> PolicerReport {
+        PolicerReport {
+            rate_bps: policer.rate_bps,
+            burst_bytes: policer.burst_bytes,
+            drops,
+            other_losses: others,
+            passed: policer.passed as u32,
+        }
+    }
+}
+
+impl PathMtuReport {
+    pub fn of(limit: SizeLimit) -> PathMtuReport {
+        PathMtuReport { delivered_bytes: limit.delivered, lost_bytes: limit.lost_from, lost: limit.lost }
     }
 }
 
@@ -286,6 +338,15 @@ impl LossCauseReport {
 /// The evidence of a direction's verdict, as a clause.
 fn evidence(a: &LossAttribution) -> String {
     let mut text = format!("{} losses", a.losses);
+    if let Some(limit) = a.size_limit {
+        let (lost, from, delivered) = (limit.lost, limit.lost_from, limit.delivered);
+        return format!("{text}, {lost} of them of {from} B or more; the largest packet that arrived has {delivered} B");
+    }
+    if let Some(policed) = a.policed.filter(|policed| policed.drops > 0) {
+        let (policer, drops) = (policed.policer, policed.drops);
+        let (rate, burst) = (policer.rate_bps * 1e-6, policer.burst_bytes * 1e-3);
+        text += &format!(", {drops} of them where arrivals exceed {rate:.3} Mb/s x t + {burst:.1} KB");
+    }
     if let Some((overflow, full)) = a.overflow {
         let limit = match overflow.measure {
             BacklogMeasure::BytesAtArrival | BacklogMeasure::BytesAtService => format!("{} B", overflow.limit),

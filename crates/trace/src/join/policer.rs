@@ -1,0 +1,473 @@
+//! A policer: a token bucket without a queue. It drops a packet that finds fewer tokens than its
+//! length, and delays none (Flach et al. 2016, section 3: losses at an empty bucket, none at a full
+//! one, and no longer RTT before a loss). What is missing from a full bucket is a virtual backlog that
+//! drains at the token rate, and the burst is its limit: the rate and the burst are those under which
+//! the fewest packets are on the wrong side of the limit.
+
+use super::fate::Fate;
+use ackclock_core::statistics::quantile_of_sorted;
+
+/// Minimum number of drops of a policer, and of their runs without an arrival in between: any two
+/// losses have a rate and a burst.
+pub const MIN_DROPS: usize = 6;
+const MIN_RUNS: usize = 4;
+/// Minimum share of the losses that are a policer's: of others the rate would be a chance.
+pub const MIN_SHARE: f64 = 0.5;
+/// Share of the losses on the wrong side of the best limit of the first candidates above which no
+/// candidate is near a policer's rate.
+const MAX_WRONG: f64 = 0.9;
+/// Maximum number of packets that passed an empty bucket, relative to the drops: those that jitter
+/// before it explains.
+pub const MAX_PASSED: f64 = 0.25;
+/// Number of times that a bucket was used up, and the time of a single burst at the token rate,
+/// nanoseconds, below which it is no change of the rate.
+pub const MIN_BURSTS: usize = 2;
+pub const MAX_SINGLE_BURST_NS: f64 = 1e9;
+/// Maximum queueing delay at a nearly empty bucket, relative to that of a queue of the same rate and
+/// limit: a policer has no queue, and the line behind it has that of a burst.
+const MAX_DELAY: f64 = 0.25;
+/// Minimum number of packets for the median of a delay.
+const MIN_DELAYS: usize = 5;
+/// Minimum median wait before a drop at a full queue, relative to the longest wait, or to that of a queue
+/// of the burst's size.
+const FULL_WAIT: f64 = 0.5;
+/// Median wait before a drop, packets at the token rate, up to which there is no queue: ACKs alone show
+/// delays with two packets and the timer of a delayed ACK.
+const MAX_WAIT: f64 = 3.5;
+/// Losses within this time, nanoseconds, are one overflow.
+const OVERFLOW_NS: i64 = 100_000_000;
+/// Minimum number of packets between two losses for a candidate of the rate, number of candidates, and
+/// ratio of neighbours on a grid: within what the first step of the search reaches.
+const MIN_BETWEEN_LOSSES: f64 = 4.0;
+const CANDIDATES: usize = 60;
+const RATIO: f64 = 1.07;
+/// Candidates of the grid above the largest throughput, and its window, nanoseconds: longer than what
+/// jitter compresses.
+const ABOVE_MAX: i32 = 5;
+const THROUGHPUT_WINDOW_NS: i64 = 200_000_000;
+/// Number of the best candidates that are refined, the steps of the search around one, relative, and the
+/// number of steps to either side.
+const REFINED: usize = 4;
+const STEPS: [f64; 4] = [0.01, 0.002, 0.0004, 0.0001];
+const SIDE: i32 = 8;
+/// Bins of levels above which the first candidates are not told apart.
+const MAX_BINS: usize = 1 << 16;
+
+/// A packet on its way to a policer.
+#[derive(Debug, Clone, Copy)]
+pub struct PolicedPacket {
+    /// Departure from the sender, nanoseconds.
+    pub at: i64,
+    /// IP bytes.
+    pub len: u32,
+    pub fate: Fate,
+}
+
+/// The packets of one direction of a path.
+#[derive(Debug, Clone, Default)]
+pub struct PolicedRun {
+    packets: Vec<PolicedPacket>,
+    /// Smallest delay, nanoseconds.
+    floor: i64,
+    /// Bursts that differ by less drop the same packets of most lengths.
+    half_packet: f64,
+}
+
+/// A policer that losses show.
+#[derive(Debug, Clone, Copy)]
+pub struct PolicerEstimate {
+    pub rate_bps: f64,
+    pub burst_bytes: f64,
+    /// Losses of which the bucket was empty, and their runs without an arrival in between.
+    pub drops: usize,
+    pub runs: usize,
+    /// Losses of which it was not.
+    pub other_losses: usize,
+    /// Packets that passed although the bucket was empty.
+    pub passed: usize,
+    /// Queueing delay at a nearly empty bucket, relative to that of a queue of the same rate and limit.
+    pub delay_share: f64,
+    pub best: RateSplit,
+}
+
+/// The policer that the losses show; none if another cause explains them as well.
+pub fn find(runs: &[PolicedRun]) -> Option<PolicerEstimate> {
+    let lost = runs.iter().map(PolicedRun::lost).sum::<usize>();
+    if lost < MIN_DROPS || runs.iter().any(PolicedRun::has_queue_before_losses) {
+        return None;
+    }
+    let best = best_rate(runs, lost)?;
+    let burst = best.split.burst();
+    let samples = samples(runs, best.rate, best.burst);
+    let above = |sample: &&Sample| sample.level > burst;
+    let drops = samples.iter().filter(above).filter(|sample| sample.lost).count();
+    let passed = samples.iter().filter(above).count() - drops;
+    let drop_runs = samples.chunk_by(|a, b| a.lost == b.lost).filter(|run| run.iter().any(|s| s.lost && s.level > burst)).count();
+    let is_step = drops >= MIN_DROPS
+        && drop_runs >= MIN_RUNS
+        && drops as f64 >= MIN_SHARE * lost as f64
+        && passed as f64 <= MAX_PASSED * drops as f64;
+    let delay_share = delay_share(&samples, burst, best.rate);
+    // A long burst that was used up once is a rate that fell, or other traffic that came.
+    let is_once =
+        used_up(samples.iter().map(|sample| sample.level), burst) < MIN_BURSTS && burst / best.rate > MAX_SINGLE_BURST_NS;
+    let waits = delay_share.abs() > MAX_DELAY || is_queue_full_before_drops(runs, &samples, burst, best.rate);
+    (is_step && !is_once && !waits).then_some(PolicerEstimate {
+        rate_bps: best.rate * 8e9,
+        burst_bytes: burst,
+        drops,
+        runs: drop_runs,
+        other_losses: lost - drops,
+        passed,
+        delay_share,
+        best,
+    })
+}
+
+impl PolicedRun {
+    /// `packets` are in order of departure; `floor` is their smallest delay, nanoseconds.
+    pub fn new(packets: Vec<PolicedPacket>, floor: i64) -> PolicedRun {
+        let mut lens: Vec<u32> = packets.iter().map(|packet| packet.len).collect();
+        lens.sort_unstable();
+        let common = lens.chunk_by(|a, b| a == b).max_by_key(|same| same.len()).map_or(0, |same| same[0]);
+        PolicedRun { packets, floor, half_packet: f64::from(common) / 2.0 }
+    }
+
+    pub fn half_packet(&self) -> f64 {
+        self.half_packet
+    }
+
+    /// For each packet whether it was lost at a bucket of this rate (bit/s) and burst (bytes) that was
+    /// empty.
+    pub fn drops(&self, rate_bps: f64, burst_bytes: f64) -> Vec<bool> {
+        let dropped_from = burst_bytes - self.half_packet;
+        let mut bucket = Deficit::new(rate_bps / 8e9);
+        let is_dropped = |packet: &PolicedPacket| {
+            let level = bucket.level(packet.at, packet.len);
+            let is_dropped = packet.fate == Fate::Lost && level > dropped_from;
+            if !is_dropped {
+                bucket.take(packet.len);
+            }
+            is_dropped
+        };
+        self.packets.iter().map(is_dropped).collect()
+    }
+
+    fn lost(&self) -> usize {
+        self.packets.iter().filter(|packet| packet.fate == Fate::Lost).count()
+    }
+
+    /// True if packets wait before a loss, about as long as packets ever wait, and longer than a policer
+    /// of at least the mean rate allows: that is a queue, whatever the rate and the burst.
+    fn has_queue_before_losses(&self) -> bool {
+        let (Some(first), Some(last)) = (self.packets.first(), self.packets.last()) else { return false };
+        let passed: u64 =
+            self.packets.iter().filter(|packet| packet.fate != Fate::Lost).map(|packet| u64::from(packet.len)).sum();
+        let delay = |packet: &PolicedPacket| packet.fate.delay().map(|delay| (delay - self.floor) as f64);
+        let of_packet = |packet: &PolicedPacket| (packet.at, packet.fate == Fate::Lost, delay(packet));
+        let (before, longest) = wait_before_losses(self.packets.iter().map(of_packet));
+        let mean_rate = passed as f64 / last.at.saturating_sub(first.at).max(1) as f64;
+        before > FULL_WAIT * longest && before * mean_rate > 2.0 * MAX_WAIT * 2.0 * self.half_packet
+    }
+
+    /// The most bytes that passed within [`THROUGHPUT_WINDOW_NS`].
+    fn max_passed(&self) -> u64 {
+        let passed: Vec<&PolicedPacket> = self.packets.iter().filter(|packet| packet.fate != Fate::Lost).collect();
+        let (mut from, mut bytes, mut max) = (0, 0u64, 0u64);
+        for packet in &passed {
+            bytes += u64::from(packet.len);
+            while packet.at - passed[from].at >= THROUGHPUT_WINDOW_NS {
+                bytes -= u64::from(passed[from].len);
+                from += 1;
+            }
+            max = max.max(bytes);
+        }
+        max
+    }
+}
+
+/// Number of times that the deficit, of packets in order, went from less than a quarter of the burst to
+/// all of it.
+pub fn used_up(levels: impl Iterator<Item = f64>, burst: f64) -> usize {
+    let (mut is_full, mut count) = (false, 0);
+    for level in levels {
+        if level < burst / 4.0 {
+            is_full = true;
+        } else if is_full && level >= burst {
+            (is_full, count) = (false, count + 1);
+        }
+    }
+    count
+}
+
+/// What is missing from a full bucket, bytes.
+pub struct Deficit {
+    bytes_per_ns: f64,
+    bytes: f64,
+    last: i64,
+}
+
+impl Deficit {
+    pub fn new(bytes_per_ns: f64) -> Deficit {
+        Deficit { bytes_per_ns, bytes: 0.0, last: i64::MIN }
+    }
+
+    /// The deficit if a packet of this length took its tokens at this time.
+    pub fn level(&mut self, at: i64, len: u32) -> f64 {
+        self.bytes = (self.bytes - at.saturating_sub(self.last).max(0) as f64 * self.bytes_per_ns).max(0.0);
+        self.last = at;
+        self.bytes + f64::from(len)
+    }
+
+    pub fn take(&mut self, len: u32) {
+        self.bytes += f64::from(len);
+    }
+}
+
+/// A packet with the deficit that it needs.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    at: i64,
+    level: f64,
+    lost: bool,
+    /// Delay above the smallest, nanoseconds, of a packet whose arrival is known.
+    delay: Option<f64>,
+}
+
+/// `rate` in bytes per nanosecond. With a known `burst`, a loss below it took its tokens: another cause
+/// lost it behind the policer.
+fn samples(runs: &[PolicedRun], rate: f64, burst: Option<f64>) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for run in runs {
+        let dropped_from = burst.map_or(0.0, |burst| burst - run.half_packet);
+        let mut bucket = Deficit::new(rate);
+        for packet in &run.packets {
+            let level = bucket.level(packet.at, packet.len);
+            let delay = packet.fate.delay().map(|delay| (delay - run.floor) as f64);
+            let lost = packet.fate == Fate::Lost;
+            if packet.fate != Fate::OutsideCapture {
+                samples.push(Sample { at: packet.at, level, lost, delay });
+            }
+            if lost && level > dropped_from {
+                continue;
+            }
+            bucket.take(packet.len);
+        }
+    }
+    samples
+}
+
+/// Division of the packets by a limit of the deficit.
+#[derive(Debug, Clone, Copy)]
+pub struct Split {
+    /// Packets that were lost below the limit, and those that passed above it.
+    pub wrong: usize,
+    /// The limit is between these levels.
+    pub from: f64,
+    pub to: f64,
+}
+
+impl Split {
+    /// Bytes.
+    pub fn burst(&self) -> f64 {
+        (self.from + self.to) / 2.0
+    }
+}
+
+/// Levels from the lowest of a loss, and the highest below it, descending.
+fn upper_levels(samples: &[Sample]) -> Vec<(f64, bool)> {
+    let lowest = samples.iter().filter(|sample| sample.lost).map(|sample| sample.level).fold(f64::INFINITY, f64::min);
+    let below = samples.iter().map(|sample| sample.level).filter(|level| *level < lowest).fold(0.0, f64::max);
+    let upper = samples.iter().filter(|sample| sample.level >= lowest).map(|sample| (sample.level, sample.lost));
+    let mut levels: Vec<(f64, bool)> = upper.chain([(below, false)]).collect();
+    levels.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    levels
+}
+
+/// The divisions by each limit between two levels, from the highest limit, at a rate in bytes per
+/// nanosecond.
+pub fn splits_at(runs: &[PolicedRun], rate: f64, burst: Option<f64>) -> Vec<Split> {
+    splits(&samples(runs, rate, burst))
+}
+
+/// The divisions of these samples.
+fn splits(samples: &[Sample]) -> Vec<Split> {
+    let levels = upper_levels(samples);
+    let mut wrong = levels.iter().filter(|level| level.1).count();
+    let mut splits = Vec::with_capacity(levels.len());
+    for pair in levels.windows(2) {
+        wrong = if pair[0].1 { wrong - 1 } else { wrong + 1 };
+        splits.push(Split { wrong, from: pair[1].0, to: pair[0].0 });
+    }
+    splits
+}
+
+/// A rate in bytes per nanosecond with its best limit.
+#[derive(Debug, Clone, Copy)]
+pub struct RateSplit {
+    pub rate: f64,
+    /// By which losses of other causes are known.
+    pub burst: Option<f64>,
+    pub split: Split,
+}
+
+impl RateSplit {
+    /// The best limit at this rate, bytes per nanosecond.
+    pub fn of(runs: &[PolicedRun], rate: f64, burst: Option<f64>) -> Option<RateSplit> {
+        let split = splits(&samples(runs, rate, burst)).into_iter().min_by_key(|split| split.wrong)?;
+        Some(RateSplit { rate, burst, split })
+    }
+
+    /// The best one of `steps` to either side.
+    fn around(self, runs: &[PolicedRun], step: f64) -> Option<RateSplit> {
+        let side = SIDE;
+        let rates = (-side..=side).map(|i| self.rate * (1.0 + step * f64::from(i)));
+        let found: Vec<RateSplit> = rates.filter_map(|rate| RateSplit::of(runs, rate, self.burst)).collect();
+        let min_wrong = found.iter().map(|one| one.split.wrong).min()?;
+        // The middle one of equals.
+        let equal: Vec<RateSplit> = found.into_iter().filter(|one| one.split.wrong == min_wrong).collect();
+        equal.get(equal.len() / 2).copied()
+    }
+}
+
+/// The rate under which the fewest of these losses, and of the packets that passed, are on the wrong side.
+fn best_rate(runs: &[PolicedRun], lost: usize) -> Option<RateSplit> {
+    let mut found: Vec<(usize, f64)> = candidates(runs).into_iter().map(|rate| (about_wrong(runs, rate, lost), rate)).collect();
+    found.sort_by_key(|one| one.0);
+    if found.first()?.0 as f64 > MAX_WRONG * lost as f64 {
+        return None;
+    }
+    let [first, others @ ..] = STEPS;
+    let refined = found.iter().take(REFINED).filter_map(|one| RateSplit::of(runs, one.1, None));
+    let mut best = refined.filter_map(|one| one.around(runs, first)).min_by_key(|one| one.split.wrong)?;
+    for step in others {
+        best.burst = Some(best.split.burst());
+        best = best.around(runs, step)?;
+    }
+    Some(best)
+}
+
+/// Packets on the wrong side of the best limit at this rate, with levels to within half a packet.
+fn about_wrong(runs: &[PolicedRun], rate: f64, lost: usize) -> usize {
+    let bin = runs.iter().map(|run| run.half_packet).fold(1.0, f64::max);
+    // Packets that passed, and those that were lost.
+    let mut counts: Vec<[usize; 2]> = Vec::new();
+    for run in runs {
+        let mut bucket = Deficit::new(rate);
+        for packet in &run.packets {
+            let level = bucket.level(packet.at, packet.len);
+            let is_lost = packet.fate == Fate::Lost;
+            if packet.fate != Fate::OutsideCapture {
+                let number = ((level / bin) as usize).min(MAX_BINS);
+                if counts.len() <= number {
+                    counts.resize(number + 1, [0; 2]);
+                }
+                counts[number][usize::from(is_lost)] += 1;
+            }
+            if !is_lost {
+                bucket.take(packet.len);
+            }
+        }
+    }
+    let (mut wrong, mut fewest) = (lost, lost);
+    for [passed, lost] in counts.into_iter().rev() {
+        wrong = wrong + passed - lost;
+        fewest = fewest.min(wrong);
+    }
+    fewest
+}
+
+/// Candidates of the rate, bytes per nanosecond: those between two losses, and a grid up to the largest
+/// throughput.
+fn candidates(runs: &[PolicedRun]) -> Vec<f64> {
+    let mut rates = between_losses(runs);
+    let max = runs.iter().map(PolicedRun::max_passed).max().unwrap_or(0) as f64 / THROUGHPUT_WINDOW_NS as f64;
+    rates.extend((0..CANDIDATES as i32).map(|i| max * RATIO.powi(ABOVE_MAX - i)));
+    rates
+}
+
+/// Rates in bytes per nanosecond, ascending: what passed between two losses. The bucket
+/// was as empty at both, so that as much came in, unless it was full in between.
+fn between_losses(runs: &[PolicedRun]) -> Vec<f64> {
+    let mut rates = Vec::new();
+    for run in runs {
+        // Time of each loss, and the bytes that passed before it.
+        let mut bytes = 0.0;
+        let mut losses: Vec<(i64, f64)> = Vec::new();
+        for packet in &run.packets {
+            if packet.fate == Fate::Lost {
+                losses.push((packet.at, bytes));
+            } else {
+                bytes += f64::from(packet.len);
+            }
+        }
+        let common = 2.0 * run.half_packet;
+        let mut lag = 1;
+        while lag < losses.len() {
+            rates.extend(losses.iter().zip(&losses[lag..]).filter_map(|(before, after)| {
+                let (passed, time) = (after.1 - before.1, after.0 - before.0);
+                (passed >= MIN_BETWEEN_LOSSES * common && time > 0).then(|| passed / time as f64)
+            }));
+            lag *= 2;
+        }
+    }
+    rates.sort_unstable_by(f64::total_cmp);
+    let last = rates.len().saturating_sub(1);
+    let count = CANDIDATES.min(rates.len());
+    (0..count).map(|i| rates[last * i / count.max(2).saturating_sub(1)]).collect()
+}
+
+/// Queueing delay from a nearly full bucket to a nearly empty one, relative to that of a queue of this
+/// rate (bytes per nanosecond) whose backlog is the deficit.
+fn delay_share(samples: &[Sample], burst: f64, rate: f64) -> f64 {
+    let median = |is_in: &dyn Fn(f64) -> bool| {
+        let part = samples.iter().filter(|sample| is_in(sample.level));
+        let (mut delays, mut levels): (Vec<f64>, Vec<f64>) =
+            part.filter_map(|sample| Some((sample.delay?, sample.level))).unzip();
+        [&mut delays, &mut levels].into_iter().for_each(|values| values.sort_unstable_by(f64::total_cmp));
+        (delays.len() >= MIN_DELAYS).then(|| (quantile_of_sorted(&delays, 0.5), quantile_of_sorted(&levels, 0.5)))
+    };
+    let Some((Some(high), Some(high_level))) = median(&|level| level >= burst / 2.0) else { return f64::INFINITY };
+    let (low, low_level) = match median(&|level| level < burst / 4.0) {
+        Some((Some(low), Some(level))) => (low, level),
+        _ => (0.0, 0.0),
+    };
+    (high - low) * rate / (high_level - low_level)
+}
+
+/// True if packets wait before a drop, about as long as packets ever wait: a queue was full, behind a
+/// token bucket or at a rate that changed.
+fn is_queue_full_before_drops(runs: &[PolicedRun], samples: &[Sample], burst: f64, rate: f64) -> bool {
+    let packet = 2.0 * runs.iter().map(|run| run.half_packet).fold(0.0, f64::max);
+    let (before, longest) = delay_before_drops(samples, burst);
+    let is_full = before > FULL_WAIT * longest || before * rate > FULL_WAIT * burst;
+    before * rate > MAX_WAIT * packet && is_full
+}
+
+/// Median delay of the packets that arrived last before the first drops of an overflow, and the 99 %
+/// quantile of all delays.
+fn delay_before_drops(samples: &[Sample], burst: f64) -> (f64, f64) {
+    let is_drop = |sample: &Sample| sample.lost && sample.level > burst;
+    let known = samples.iter().filter(|sample| !sample.lost || is_drop(sample));
+    wait_before_losses(known.map(|sample| (sample.at, sample.lost, sample.delay)))
+}
+
+/// Median delay of the packets that arrived last before the first losses of an overflow, and the 99 %
+/// quantile of all delays: of packets with their departures, whether they were lost, and their delays.
+fn wait_before_losses(packets: impl Iterator<Item = (i64, bool, Option<f64>)>) -> (f64, f64) {
+    let (mut last_loss, mut last_delay) = (i64::MIN, None);
+    let (mut before, mut all) = (Vec::new(), Vec::new());
+    for (at, is_lost, delay) in packets {
+        if is_lost {
+            before.extend(last_delay.filter(|_| at.saturating_sub(last_loss) > OVERFLOW_NS));
+            last_loss = at;
+        }
+        all.extend(delay);
+        last_delay = delay;
+    }
+    let quantile = |delays: &mut Vec<f64>, q| {
+        delays.sort_unstable_by(f64::total_cmp);
+        quantile_of_sorted(delays, q).unwrap_or(0.0)
+    };
+    (quantile(&mut before, 0.5), quantile(&mut all, 0.99))
+}

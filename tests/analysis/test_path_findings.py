@@ -1,0 +1,120 @@
+"""What the path did to a flow: each finding where the simulated path has its cause, and none at the
+nearest path that has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ackclock import analyze, simulate
+
+LINE = {"name": "line", "rate": "100 Mb/s", "delay": "15 ms", "queue": {"kind": "droptail", "packets": 1000}}
+DOWNLOAD = {"name": "download", "workload": {"kind": "bulk"}}
+
+
+def policed(rate: str, burst: str, **keys: Any) -> dict[str, Any]:
+    return {**LINE, "policer": {"down": {"rate": rate, "burst": burst}}, **keys}
+
+
+def captures(folder: Path, hop: Mapping[str, Any], *, tcp: Mapping[str, Any], seed: int = 1) -> tuple[Path, Path]:
+    """Captures of a download at the server's end and at the client's."""
+    flow = {**DOWNLOAD}
+    settings = {"host": "linux-6", **tcp}
+    simulate({"hop": [dict(hop)]}, [flow], "20 s", seed, tcp=settings, out=folder, captures="pcap")
+    made = folder / "captures"
+    return made / "download.server.pcap", made / "download.client.pcap"
+
+
+def findings(*taken: Path) -> dict[str, Mapping[str, Any]]:
+    """The findings about the download."""
+    flow = analyze(*taken).document["flows"][0]
+    return {finding["finding"]: finding for finding in flow["diagnosis"] if finding["direction"] == "b2a"}
+
+
+POLICERS = [
+    ("20 Mb/s", "40 kB", "cubic"),
+    ("10 Mb/s", "100 kB", "reno"),
+    ("5 Mb/s", "30 kB", "cubic"),
+]
+
+
+@pytest.mark.finding("C22")
+@pytest.mark.parametrize(("rate", "burst", "variant"), POLICERS)
+def test_policer_is_found_with_its_rate_and_burst(tmp_path, rate, burst, variant):
+    ends = captures(tmp_path, policed(rate, burst), tcp={"variant": variant})
+    flow = analyze(*ends).document["flows"][0]["b2a"]
+    assert flow["loss_cause"]["verdict"] == "policer"
+    assert flow["policer"]["rate_bps"] == pytest.approx(float(rate.split()[0]) * 1e6, rel=0.01)
+    assert flow["policer"]["burst_bytes"] == pytest.approx(float(burst.split()[0]) * 1e3, abs=2000)
+    found = findings(*ends)
+    assert found["policer"]["owner"] == "operator"
+    assert not found.keys() & {"loss_radio", "loss_both", "loss_congestion", "bottleneck"}
+    alone = analyze(ends[0]).document["flows"][0]["b2a"]["inferred_path"]["policer"]
+    assert alone["rate_bps"] == pytest.approx(flow["policer"]["rate_bps"], rel=0.02)
+    assert "policer" in findings(ends[0])
+
+
+NO_POLICER: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
+    "a shallow droptail queue": ({**LINE, "rate": "10 Mb/s", "queue": {"kind": "droptail", "packets": 20}}, {}),
+    "a queue of one RTT": ({**LINE, "rate": "10 Mb/s", "queue": {"kind": "droptail", "packets": 40}}, {}),
+    "random loss": ({**LINE, "loss": {"down": 0.005}}, {}),
+    "bursts of loss": ({**LINE, "loss": {"down": {"mean": 0.01, "burst": 5}}}, {}),
+    "a shaper with a queue": (
+        {**LINE, "shaper": {"down": {"rate": "10 Mb/s", "burst": "40 kB", "queue": {"kind": "droptail", "packets": 30}}}},
+        {},
+    ),
+    "a policer that drops nothing": (policed("20 Mb/s", "40 kB"), {"receive_buffer": "32 KiB"}),
+    "an AQM": ({**LINE, "rate": "10 Mb/s", "queue": {"kind": "codel"}}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.finding("C22")
+@pytest.mark.parametrize("path", NO_POLICER)
+def test_policer_is_not_found_on_the_nearest_other_path(tmp_path, path):
+    hop, tcp = NO_POLICER[path]
+    ends = captures(tmp_path, hop, tcp=tcp)
+    assert "policer" not in findings(*ends)
+    assert "policer" not in findings(ends[0])
+
+
+def narrow(size: str) -> dict[str, Any]:
+    return {**LINE, "mtu": {"down": {"ip": size, "icmp": False}}}
+
+
+@pytest.mark.finding("C21")
+@pytest.mark.parametrize("size", ["1400 B", "1280 B"])
+def test_path_mtu_is_found_when_long_packets_alone_are_lost(tmp_path, size):
+    ends = captures(tmp_path, narrow(size), tcp={})
+    found = findings(*ends)
+    assert "clamp the MSS" in found["path_mtu"]["sentence"]
+    assert "tcp_mtu_probing = 1" in found["path_mtu"]["advice"]
+    assert not found.keys() & {"loss_radio", "loss_both", "loss_congestion", "policer", "peer_gone"}
+
+
+@pytest.mark.finding("C21")
+def test_path_mtu_is_found_when_the_sender_finds_the_size(tmp_path):
+    ends = captures(tmp_path, narrow("1400 B"), tcp={"mtu_probing": "black-hole"})
+    assert "path_mtu" in findings(*ends)
+    assert "path_mtu" in findings(ends[0])
+
+
+@pytest.mark.finding("C21")
+@pytest.mark.parametrize(
+    ("hop", "tcp"),
+    [
+        ({**LINE, "loss": {"down": 0.2}}, {}),
+        (narrow("1500 B"), {}),
+        # Short packets that follow each other are lost, too.
+        (policed("1 Mb/s", "1000 B"), {"mss": 536}),
+        ({**LINE, "rate": {"down": {"schedule": [["0 s", "100 Mb/s"], ["1 s", "0 b/s"]]}, "up": "100 Mb/s"}}, {}),
+    ],
+    ids=["random loss", "a path of 1500 B", "a bucket of less than a full packet", "a path that ends"],
+)
+def test_path_mtu_is_not_found_when_size_is_not_the_reason(tmp_path, hop, tcp):
+    ends = captures(tmp_path, hop, tcp=tcp)
+    assert "path_mtu" not in findings(*ends)
+    assert "path_mtu" not in findings(ends[0])
