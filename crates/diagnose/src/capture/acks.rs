@@ -126,7 +126,7 @@ pub fn relief(transfer: &Transfer<'_>) -> &'static str {
 pub fn ack_compression(transfer: &Transfer<'_>) -> Option<Claim> {
     let gaps = &transfer.figures.ack_interarrival_ms;
     // At the receiver, gaps are those between departures.
-    if gaps.gaps.count < ENOUGH || !transfer.shows_pace() || !has_several_in_flight(transfer) {
+    if gaps.gaps.count < ENOUGH || !transfer.shows_pace() || !transfer.is_more_than_one_segment() {
         return None;
     }
     // What spaces data most of the time is the closed window.

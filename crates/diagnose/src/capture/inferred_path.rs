@@ -17,7 +17,8 @@ pub const TOGETHER: f64 = 4.0;
 const BESIDE: f64 = 0.004;
 
 fn estimate<'a>(transfer: &Transfer<'a>) -> Option<&'a PathEstimate> {
-    transfer.figures.inferred_path.as_ref().filter(|_| transfer.crossing.is_none())
+    let path = transfer.figures.inferred_path.as_ref()?;
+    (transfer.crossing.is_none() && transfer.is_more_than_one_segment()).then_some(path)
 }
 
 pub fn inferred_rate(transfer: &Transfer<'_>) -> Option<Claim> {

@@ -72,7 +72,7 @@ pub struct LimitTimes {
     pub recovery: i64,
     pub app_limited: i64,
     /// The rest of `busy`, overlapping: the bytes in flight were constant within two segments since they
-    /// last rose; SRTT showed a standing queue.
+    /// last rose; SRTT showed a standing queue with more than a segment in flight.
     pub flight_plateau: i64,
     pub standing_queue: i64,
     /// Since the bytes in flight last rose, above two segments more than ever; and how often they have come back there
@@ -273,7 +273,8 @@ impl SendStats {
                 times.app_limited += span;
             }
             _ => {
-                if standing_queue {
+                // A segment alone waits behind nothing of its own.
+                if standing_queue && in_flight > self.bytes.largest_segment {
                     times.standing_queue += span;
                 }
                 match self.flight.plateau(in_flight, self.bytes.largest_segment.saturating_mul(2)) {

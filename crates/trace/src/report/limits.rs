@@ -15,7 +15,8 @@ pub struct Limits {
     pub receive_window: Option<f64>,
     /// The bytes in flight were constant, below the advertised window, without loss (inferred).
     pub send_buffer: Option<f64>,
-    /// A queue stood: SRTT was at least a quarter above the minimum RTT.
+    /// A queue stood: SRTT was at least a quarter above the minimum RTT, with more than a segment in
+    /// flight, and by more than delayed ACKs explain.
     pub path_rate: Option<f64>,
     /// None of the other limits: the congestion window or pacing.
     pub cwnd: Option<f64>,
@@ -27,6 +28,9 @@ pub struct Limits {
     pub unknown: Option<f64>,
 }
 
+/// The longest time that hosts delay an ACK (some 200 ms, Linux 40 ms and more; RFC 1122 allows 500 ms),
+/// and a tenth more.
+const MAX_DELAYED_ACK_NS: i64 = 220_000_000;
 /// Minimum duration of a plateau in RTTs.
 const MIN_PLATEAU_RTTS: i64 = 4;
 
@@ -46,7 +50,7 @@ pub fn of(flow: &Flow, side: Side, vantage: VantagePoint) -> Option<Limits> {
         let (receive_window, unknown) = (Some(share(t.zero_window)), Some(share(open + t.window + t.idle + t.app_limited)));
         return Some(Limits { receive_window, recovery, unknown, ..Limits::default() });
     }
-    let queued = t.standing_queue.min(open);
+    let queued = if may_wait_for_acks(direction) { 0 } else { t.standing_queue.min(open) };
     let quiet = open - queued;
     let plateau = if is_send_buffer_limited(direction) {
         t.flight_plateau.min(quiet)
@@ -63,6 +67,18 @@ pub fn of(flow: &Flow, side: Side, vantage: VantagePoint) -> Option<Limits> {
         application: Some(share(t.idle + t.app_limited)),
         recovery,
         unknown: None,
+    })
+}
+
+/// True if delayed ACKs explain the RTT: a receiver acknowledges every second full segment at once, so that
+/// with more than two in flight no ACK is delayed.
+fn may_wait_for_acks(direction: &FlowDirection) -> bool {
+    direction.stats().is_some_and(|s| {
+        let full = 2.0 * f64::from(s.bytes().largest_segment);
+        let is_small = s.flight().mean(s.times().busy).is_some_and(|mean| mean <= full);
+        let rtt = direction.rtt();
+        let excess = rtt.from_acks().smoothed().zip(rtt.min_of_all()).map(|((smoothed, _), min)| smoothed.saturating_sub(min));
+        is_small && excess.is_some_and(|excess| excess <= MAX_DELAYED_ACK_NS)
     })
 }
 
