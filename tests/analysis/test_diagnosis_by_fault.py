@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ackclock import analyze, simulate
+from tests.support.captures import merged
 
 AIR = {"name": "air", "rate": "10 Mb/s", "delay": "30 ms", "queue": {"kind": "droptail", "packets": 60}}
 DOWNLOAD = {"name": "download", "workload": {"kind": "bulk"}}
@@ -70,20 +71,6 @@ BOTH = {
     "reordering": {"reordering"},
     "shared uplink": {"ack_compression", "ack_path"},
 }
-
-
-def merged(to: Path, *captures: Path) -> Path:
-    """Captures of one host put together in order of time."""
-    rows, head = [], b""
-    for capture in captures:
-        content = capture.read_bytes()
-        head, at = content[:24], 24
-        while at < len(content):
-            second, part, kept, _ = struct.unpack("<IIII", content[at : at + 16])
-            rows.append(((second, part), content[at : at + 16 + kept]))
-            at += 16 + kept
-    to.write_bytes(head + b"".join(row for _, row in sorted(rows, key=lambda row: row[0])))
-    return to
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ nearest path that has not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from ackclock import analyze, simulate
+from tests.support.captures import merged
 
 LINE = {"name": "line", "rate": "100 Mb/s", "delay": "15 ms", "queue": {"kind": "droptail", "packets": 1000}}
 DOWNLOAD = {"name": "download", "workload": {"kind": "bulk"}}
@@ -118,3 +120,56 @@ def test_path_mtu_is_not_found_when_size_is_not_the_reason(tmp_path, hop, tcp):
     ends = captures(tmp_path, hop, tcp=tcp)
     assert "path_mtu" not in findings(*ends)
     assert "path_mtu" not in findings(ends[0])
+
+
+UPLINK = {
+    **LINE,
+    "rate": {"down": "20 Mb/s", "up": "1 Mb/s"},
+    "queue": {"down": {"kind": "droptail", "packets": 60}, "up": {"kind": "droptail", "bytes": "60 kB"}},
+}
+UPLOAD = {"name": "upload", "direction": "up", "workload": {"kind": "bulk"}}
+
+
+def at_client(folder: Path, hop: Mapping[str, Any], *flows: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The flows of one capture at the client of a download and of others."""
+    simulate({"hop": [dict(hop)]}, list(flows), "20 s", 1, tcp={"host": "linux-6"}, out=folder, captures="pcap")
+    whole = merged(folder / "client.pcap", *sorted((folder / "captures").glob("*.client.pcap")))
+    return analyze(whole).document["flows"]
+
+
+@pytest.mark.finding("C36")
+def test_upload_that_slows_a_download_is_found_in_one_capture_at_the_client(tmp_path):
+    flows = at_client(tmp_path, UPLINK, DOWNLOAD, UPLOAD)
+    (found,) = (f for flow in flows for f in flow["diagnosis"] if f["finding"] == "upload_slows_download")
+    assert (found["direction"], found["owner"]) == ("b2a", "router")
+    assert "slows the download down" in found["sentence"]
+
+
+@pytest.mark.finding("C36")
+@pytest.mark.parametrize(
+    ("hop", "flows"),
+    [
+        (UPLINK, (DOWNLOAD,)),
+        ({**UPLINK, "queue": {"kind": "fq-codel"}}, (DOWNLOAD, UPLOAD)),
+        ({**UPLINK, "rate": {"down": "2 Mb/s", "up": "20 Mb/s"}}, (DOWNLOAD, UPLOAD)),
+    ],
+    ids=["no upload", "a queue per flow", "a full downlink"],
+)
+def test_upload_is_not_blamed_when_the_uplink_has_no_queue(tmp_path, hop, flows):
+    for flow in at_client(tmp_path, hop, *flows):
+        assert "upload_slows_download" not in {finding["finding"] for finding in flow["diagnosis"]}
+
+
+@pytest.mark.finding("C35")
+def test_random_loss_is_told_without_a_model_and_to_the_operator(tmp_path):
+    ends = captures(tmp_path, {**LINE, "rate": "50 Mb/s", "loss": {"down": 0.01}}, tcp={"variant": "reno"})
+    for taken in (ends, ends[:1], ends[1:]):
+        summary = analyze(*taken).document["summary"]
+        assert summary["verdict"]["verdict"] == "network"
+        for said in (summary["verdict"]["evidence"], summary["customer"], summary["operator"]):
+            assert not re.search("Padhye|square-root|Reno|CUBIC|BBR|long queue", said), said
+    found = findings(*ends)["loss_radio"]
+    assert found["owner"] == "operator"
+    assert re.match(
+        r"1[\d.]* % of the packets are lost without a queue; each loss slows the sender down", found["sentence"]
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,3 +47,17 @@ def metered(cap: str, burst: str) -> dict[str, Any]:
         "burst": burst,
     }
     return {"name": "air", "delay": "20 ms", "queue": {"kind": "droptail", "packets": 300}, "medium": medium}
+
+
+def merged(to: Path, *captures: Path) -> Path:
+    """Captures of one host put together in order of time."""
+    rows, head = [], b""
+    for capture in captures:
+        content = capture.read_bytes()
+        head, at = content[:24], 24
+        while at < len(content):
+            second, part, kept, _ = struct.unpack("<IIII", content[at : at + 16])
+            rows.append(((second, part), content[at : at + 16 + kept]))
+            at += 16 + kept
+    to.write_bytes(head + b"".join(row for _, row in sorted(rows, key=lambda row: row[0])))
+    return to

@@ -90,7 +90,12 @@ def _summary(document: Report) -> list[Section]:
         for row in top_rows(summary, grouping, "bytes")
     ]
     reading = "Time lost is that of loss recovery in both directions, and of SYNs without an answer."
-    lines = [("Verdict", verdict_line(summary)), ("Connections", connections_line(summary))]
+    lines = [
+        ("Verdict", verdict_line(summary)),
+        ("For the customer", summary["customer"]),
+        ("For the operator", summary["operator"]),
+        ("Connections", connections_line(summary)),
+    ]
     lines += [(name[0].upper() + name[1:], line) for name, line in capture_lines(document)]
     facts = Facts(lines)
     return [Section("Summary", [facts, Table(columns, rows, reading)])]

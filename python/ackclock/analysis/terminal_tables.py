@@ -71,7 +71,7 @@ def analysis_tables(document: Report, listed: int | None = None) -> list[Table]:
 
 
 def _summary(document: Report, listed: int) -> Table:
-    """The verdict and the connections."""
+    """The verdict, what it says to a customer and to an operator, and the connections."""
     summary = document["summary"]
     table = _table("Summary")
     table.show_header = False
@@ -79,6 +79,8 @@ def _summary(document: Report, listed: int) -> Table:
     table.add_column("", overflow="fold")
     if listed:
         table.add_row("verdict", verdict_line(summary))
+        table.add_row("customer", summary["customer"])
+        table.add_row("operator", summary["operator"])
         table.add_row("connections", connections_line(summary))
     for name, line in capture_lines(document):
         table.add_row(name, line)

@@ -123,6 +123,27 @@ pub fn relief(transfer: &Transfer<'_>) -> &'static str {
     }
 }
 
+/// An upload of the same host whose queue the ACKs of this direction share, as its RTT in the same capture
+/// shows. A download with its path's rate has a queue of its own, in which the upload's ACKs wait.
+pub fn upload_slows_download(transfer: &Transfer<'_>) -> Option<Claim> {
+    let against = transfer.against.filter(|against| against.queue_ms >= QUEUE_MS.max(against.min_rtt_ms))?;
+    if transfer.crossing.is_some() || transfer.has_path_rate() {
+        return None;
+    }
+    let (queue, upload) = (milliseconds(against.queue_ms), rate(against.goodput_bps));
+    let evidence = format!(
+        "Flow {}, which the receiver of this direction sends to the same host at {upload}, has a queue {} of its time: its RTT is \
+         up to {queue} above its minimum of {} (p95). The ACKs of this direction wait in the same queue.",
+        against.flow,
+        whole_percent(against.share),
+        milliseconds(against.min_rtt_ms)
+    );
+    let advice = "Give the sender's uplink a queue per flow or active queue management (FQ-CoDel, CAKE), with ACKs first, or limit \
+                  the upload to somewhat less than the uplink's rate.";
+    let short = format!("The upload of {upload} slows the download down: both wait {queue} in the uplink's queue.");
+    Some(Claim::new(evidence, advice).in_short(short).of_share(against.share))
+}
+
 pub fn ack_compression(transfer: &Transfer<'_>) -> Option<Claim> {
     let gaps = &transfer.figures.ack_interarrival_ms;
     // At the receiver, gaps are those between departures.
@@ -164,11 +185,6 @@ pub fn ack_compression(transfer: &Transfer<'_>) -> Option<Claim> {
         advice = "Bunched ACKs release bursts of data: pacing at the sender prevents that.";
     }
     Some(Claim::new(evidence + ".", advice))
-}
-
-/// Whether two segments were in flight at once: the ACKs of single ones cannot be compressed.
-fn has_several_in_flight(transfer: &Transfer<'_>) -> bool {
-    transfer.figures.outstanding_bytes.max >= 2 * u64::from(transfer.segment())
 }
 
 /// Share of gaps of 1 ms or less.

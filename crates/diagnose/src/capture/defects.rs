@@ -38,7 +38,8 @@ pub struct Defect {
 /// The worst of a direction with enough data.
 pub fn of_transfer(transfer: &Transfer<'_>) -> Option<Defect> {
     let seen = [of_end(transfer.flow, transfer.sender), retransmitted(transfer.figures)];
-    let at_sender = if transfer.shows_pace() { [one_segment(transfer), long_rtt(&transfer.figures.rtt_ms)] } else { [None, None] };
+    let at_sender =
+        if transfer.shows_pace() { [one_segment(transfer), long_rtt(&transfer.figures.rtt_ms)] } else { [None, None] };
     worst(seen.into_iter().chain(at_sender))
 }
 
@@ -52,12 +53,8 @@ fn worst(found: impl Iterator<Item = Option<Defect>>) -> Option<Defect> {
     found.flatten().max_by_key(|defect| defect.kind)
 }
 
-/// Whether more than a few of a direction's segments are retransmissions that were needed.
-pub fn is_mostly_retransmitted(figures: &DirectionReport) -> bool {
-    retransmitted(figures).is_some()
-}
-
-fn retransmitted(figures: &DirectionReport) -> Option<Defect> {
+/// Many of a direction's segments are retransmissions that were needed.
+pub fn retransmitted(figures: &DirectionReport) -> Option<Defect> {
     let (many, number) = MANY_RETRANSMITTED;
     let needed = figures.retransmitted_segments.saturating_sub(u64::from(figures.spurious_retransmits));
     let share = needed as f64 / figures.segments.max(1) as f64;

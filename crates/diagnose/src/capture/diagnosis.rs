@@ -14,7 +14,8 @@ use crate::limit::LimitKind;
 use ackclock_trace::join::Joined;
 use ackclock_trace::join::size_limit::MIN_RETRANSMITTED;
 use ackclock_trace::report::{
-    CaptureIndex, DirectionLimits, FindingThresholds, FlowCorrelation, FlowReport, FlowRows, ListenerFacts, Report,
+    CaptureIndex, DirectionLimits, FindingThresholds, FlowCorrelation, FlowReport, FlowRows, ListenerFacts, QueuedDirection,
+    Report,
 };
 
 /// Findings about the order of packets: a capture whose timestamps step back does not show it.
@@ -101,6 +102,11 @@ impl<'a> CaptureDiagnosis<'a> {
             head: self.head,
             index,
             listener: index.listener(&self.first.flow(number)),
+            queued_against: if self.second.is_some() {
+                [None; 2]
+            } else {
+                self.indexes[0].queued_against(number, &self.first.flow(number))
+            },
             starts_s: [self.head.start_s, second_start].map(|start| start.unwrap_or(0.0)),
             may_have_findings: self.may_have_findings(number),
         }
@@ -117,6 +123,9 @@ pub struct FlowDiagnosis<'a> {
     head: &'a Report,
     index: &'a CaptureIndex,
     listener: Option<ListenerFacts>,
+    /// With one capture: what the server, then the client, sends against the flow's directions in another
+    /// flow with a queue.
+    queued_against: [Option<QueuedDirection>; 2],
     starts_s: [f64; 2],
     /// False for a flow without any evidence: it has no findings.
     pub may_have_findings: bool,
@@ -133,6 +142,7 @@ impl<'a> FlowDiagnosis<'a> {
             head,
             index,
             listener: None,
+            queued_against: [None; 2],
             starts_s: [0.0; 2],
             may_have_findings: true,
         }
@@ -142,8 +152,12 @@ impl<'a> FlowDiagnosis<'a> {
     pub fn transfers(&self) -> Vec<Transfer<'_>> {
         let [by_client, by_server] = self.rates_of_others;
         // ACKs share their direction with the other flows of the receiver.
-        let both = [(SendingEnd::Client, by_server), (SendingEnd::Server, by_client)];
-        let all = both.map(|(sender, shared_bps)| Transfer::new(&self.flow, self.partner.as_ref(), sender, shared_bps));
+        let [against_client, against_server] = self.queued_against;
+        let both = [(SendingEnd::Client, by_server, against_client), (SendingEnd::Server, by_client, against_server)];
+        let all = both.map(|(sender, shared_bps, against)| Transfer {
+            against,
+            ..Transfer::new(&self.flow, self.partner.as_ref(), sender, shared_bps)
+        });
         all.into_iter().filter(|transfer| transfer.figures.unique_bytes >= ENOUGH_BYTES).collect()
     }
 

@@ -2,12 +2,13 @@
 //! answer, a closed window, think times.
 
 use super::connection::Connection;
+use super::defects;
 use super::path_mtu;
 use super::recording::has_one_direction;
 use super::resets;
 use super::rule::{Claim, ClaimOfEnd, Remedy};
 use super::sending_end::SendingEnd;
-use crate::number_text::{count, many, milliseconds, size, span};
+use crate::number_text::{count, many, milliseconds, size, span, whole_percent};
 use ackclock_trace::report::DirectionReport;
 
 /// Sum of an end's think times, in seconds, from which there is a finding.
@@ -132,6 +133,15 @@ pub fn handshake_unfinished(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
         waits(&answer.sent_at_s)
     );
     Some((SendingEnd::Server, Claim::new(evidence, "")))
+}
+
+pub fn many_retransmissions(connection: &Connection<'_>, end: SendingEnd) -> Option<Claim> {
+    let figures = end.direction_of(connection.flow);
+    let is_explained = path_mtu::size_limit(connection, end).is_some() || figures.unanswered.what.is_some();
+    let defect = defects::retransmitted(figures).filter(|_| !is_explained)?;
+    let evidence = format!("{} That is {} of what the {} sent.", defect.sentence, whole_percent(defect.share), end.name());
+    let advice = "Capture at both ends: two captures show at which size, rate or queue the segments are lost.";
+    Some(Claim::new(evidence, advice))
 }
 
 pub fn peer_gone(connection: &Connection<'_>, end: SendingEnd) -> Option<Claim> {

@@ -7,7 +7,7 @@ use super::rule::{Claim, Remedy};
 use super::sending_end::SendingEnd;
 use super::transfer::Transfer;
 use crate::limit::LimitKind;
-use crate::number_text::{many, milliseconds, rate, whole_percent};
+use crate::number_text::{many, milliseconds, percent, rate, whole_percent};
 use ackclock_trace::report::{DirectionReport, FlowReport};
 
 /// Share of time: a longer standing queue shows that the path's rate is reached.
@@ -59,12 +59,19 @@ pub fn models(transfer: &Transfer<'_>) -> Option<Claim> {
         Some(advice) => (advice, None),
         None => (what_fewer_give(transfer, &lossy, &models, measured), Some(Remedy::FewerLosses)),
     };
-    let lost = format!("{} in {} segments", many(u64::from(transfer.loss_events()), "loss event"), transfer.figures.segments);
+    let events = many(u64::from(transfer.loss_events()), "loss event");
+    let needed = transfer.figures.retransmitted_segments.saturating_sub(u64::from(transfer.not_needed()));
+    let share = percent(needed as f64 / transfer.figures.segments.max(1) as f64);
     let short = match remedy {
-        Some(_) => format!("{lost} keep the transfer at {}: fewer losses would make it faster.", rate(measured)),
-        None => format!("{lost} are not what limits the transfer to {}.", rate(measured)),
+        Some(_) => format!(
+            "{share} of the segments are lost with hardly a queue ({events}); each loss slows the sender down: {}.",
+            transfer.share_of_path()
+        ),
+        None => {
+            format!("{share} of the segments are lost ({events}), which is not what limits the transfer to {}.", rate(measured))
+        }
     };
-    Some(Claim::new(evidence, advice).in_short(short).with_remedy(remedy))
+    Some(Claim::new(evidence, advice).without_models(short).with_remedy(remedy))
 }
 
 /// A Reno model, counting ACKs or segments.

@@ -1,6 +1,7 @@
 //! Findings about losses: cause, buffer, bursts, spurious retransmissions, reordering, ECN.
 
 use super::acks;
+use super::loss_response::EVENTS;
 use super::rule::Claim;
 use super::transfer::{Transfer, above_zero};
 use crate::number_text::{many, milliseconds, percent, rate, size, whole_percent};
@@ -38,6 +39,10 @@ fn located(crossing: &JoinedDirectionReport, statement: &str) -> String {
 pub fn loss_congestion(transfer: &Transfer<'_>) -> Option<Claim> {
     let crossing = lost_by(transfer, "congestion")?;
     let evidence = located(crossing, "Losses occur when the queue is long: buffer overflow, not radio");
+    let short = format!(
+        "The queue before the slowest link overflows: {} of the packets are lost when it is full.",
+        percent(crossing.loss_rate)
+    );
     let queue_ms = acks::excess(Some(&crossing.one_way_delay_ms), |delay| delay.p95).unwrap_or(0.0);
     let advice = if queue_ms > transfer.min_rtt_ms() {
         "Active queue management (CoDel, FQ-CoDel, PIE; with ECN without losses), or a sender that reduces its window before \
@@ -46,14 +51,17 @@ pub fn loss_congestion(transfer: &Transfer<'_>) -> Option<Claim> {
         "A longer queue, active queue management, or a sender that reduces its window before the buffer is full avoids them; a \
          better radio does not."
     };
-    Some(Claim::new(evidence, advice))
+    Some(Claim::new(evidence, advice).in_short(short))
 }
 
 pub fn loss_radio(transfer: &Transfer<'_>) -> Option<Claim> {
     let evidence = located(lost_by(transfer, "radio")?, "Losses come at any delay: the link loses packets, no buffer overflows");
     let advice = "Use link-layer retransmission (ARQ, HARQ) or FEC, or a congestion control that does not reduce its window for \
                   each loss.";
-    Some(Claim::new(evidence, advice))
+    let slows = transfer.loss_events() >= EVENTS && !transfer.has_path_rate();
+    let effect = if slows { format!("; each loss slows the sender down: {}", transfer.share_of_path()) } else { String::new() };
+    let lost = percent(transfer.crossing?.loss_rate);
+    Some(Claim::new(evidence, advice).in_short(format!("{lost} of the packets are lost without a queue{effect}.")))
 }
 
 pub fn loss_both(transfer: &Transfer<'_>) -> Option<Claim> {

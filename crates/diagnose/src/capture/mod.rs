@@ -5,6 +5,7 @@ mod acks;
 mod concurrency;
 mod connection;
 mod decoding;
+mod defects;
 mod diagnosis;
 mod document;
 mod failures;

@@ -173,8 +173,15 @@ pub fn far_end(transfer: &Transfer<'_>) -> Option<Claim> {
     }
     let (queue_ms, by_losses) = (standing_queue_ms(transfer), response_to_losses(transfer));
     let mut evidence = format!("{} arrived, {lost}. {}", rate(goodput_bps), shown_by_echoes(transfer, queue_ms));
+    let mut short = None;
     let (advice, remedy) = if let Some((models, conclusion)) = by_losses {
         evidence += &models;
+        short = Some(format!(
+            "{} in {} segments with hardly a queue slow the sender down: {}.",
+            many(u64::from(transfer.loss_events()), "loss event"),
+            figures.segments,
+            transfer.share_of_path()
+        ));
         (format!("{conclusion} {TWO_CAPTURES}"), Some(Remedy::FewerLosses))
     } else if limits_itself(transfer) && is_long(transfer) && !pauses(transfer) {
         (format!("{SENDER_LIMITS} {TWO_CAPTURES}"), Some(Remedy::SendingHost))
@@ -183,7 +190,8 @@ pub fn far_end(transfer: &Transfer<'_>) -> Option<Claim> {
     };
     evidence += "The sender's limit is not visible: the capture is not at its end.";
     // The queue is at least this long half of the time: by the median.
-    Some(Claim::new(evidence, advice).with_remedy(remedy).of_share((queue_ms != 0.0).then_some(0.5)))
+    let claim = Claim { has_models: short.is_some(), sentence: short, ..Claim::new(evidence, advice) };
+    Some(claim.with_remedy(remedy).of_share((queue_ms != 0.0).then_some(0.5)))
 }
 
 /// The median queueing delay in ms; 0 without a queue, and where data comes with pauses.
@@ -234,7 +242,13 @@ fn window_between_losses(transfer: &Transfer<'_>) -> Option<Claim> {
         rate(unlimited),
         rate(transfer.figures.goodput_bps)
     );
-    Some(Claim::new(evidence, "Enlarge the receive buffer (SO_RCVBUF, rmem).").with_remedy(Remedy::LargerBuffer))
+    let short = format!(
+        "The receive window, at most {}, limits this flow between its losses to {}.",
+        size(f64::from(transfer.figures.advertised_window_bytes.max.unwrap_or(0))),
+        rate(transfer.figures.goodput_bps)
+    );
+    let claim = Claim::new(evidence, "Enlarge the receive buffer (SO_RCVBUF, rmem).").without_models(short);
+    Some(claim.with_remedy(Remedy::LargerBuffer))
 }
 
 fn has_losses_alone(transfer: &Transfer<'_>) -> bool {

@@ -53,6 +53,8 @@ pub struct Claim {
     /// One sentence for a reader who knows no TCP, without a model's name; none if the first one of the
     /// evidence is such a sentence.
     pub sentence: Option<String>,
+    /// The evidence has models' names, which no verdict has.
+    pub has_models: bool,
     /// The owner, if it is another one than the rule's.
     pub owner: Option<Owner>,
     /// What the advice is, if the verdict depends on it.
@@ -76,7 +78,15 @@ pub enum Remedy {
 
 impl Claim {
     pub fn new(evidence: impl Into<String>, advice: impl Into<Cow<'static, str>>) -> Claim {
-        Claim { share: None, evidence: evidence.into(), advice: advice.into(), sentence: None, owner: None, remedy: None }
+        Claim {
+            share: None,
+            evidence: evidence.into(),
+            advice: advice.into(),
+            sentence: None,
+            has_models: false,
+            owner: None,
+            remedy: None,
+        }
     }
 
     /// The receiving application reads too slowly.
@@ -91,6 +101,11 @@ impl Claim {
     /// The sentence that can be forwarded, without its owner.
     pub fn in_short(self, sentence: impl Into<String>) -> Claim {
         Claim { sentence: Some(sentence.into()), ..self }
+    }
+
+    /// The evidence names models: a verdict has this sentence instead.
+    pub fn without_models(self, sentence: impl Into<String>) -> Claim {
+        Claim { has_models: true, ..self.in_short(sentence) }
     }
 
     pub fn for_owner(self, owner: impl Into<Option<Owner>>) -> Claim {
@@ -136,8 +151,12 @@ impl RuleClaim {
 
     /// The sentence that can be forwarded, and to whom.
     pub fn sentence(&self) -> String {
-        let stated = self.claim.sentence.as_deref().unwrap_or_else(|| first_sentence(&self.claim.evidence));
-        format!("{stated} {}", self.owner().address())
+        format!("{} {}", self.stated(), self.owner().address())
+    }
+
+    /// The sentence that can be forwarded.
+    pub(super) fn stated(&self) -> &str {
+        self.claim.sentence.as_deref().unwrap_or_else(|| first_sentence(&self.claim.evidence))
     }
 
     /// The owner, if the rule's code is among these.

@@ -4,12 +4,12 @@
 use super::loss_response::{EVENTS, WITHIN};
 use super::rule::{Check, Group, MIN_SHARE, Owner, Rule};
 use super::{
-    acks, concurrency, decoding, failures, handshake, inferred_path, loss_models, losses, path_mtu, receiver_vantage, recording,
-    recovery_time, resets, sender_limits, waits,
+    acks, concurrency, decoding, defects, failures, handshake, inferred_path, loss_models, losses, path_mtu, receiver_vantage,
+    recording, recovery_time, resets, sender_limits, waits,
 };
 use ackclock_trace::join::{policer, size_limit};
 
-pub static RULES: [Rule; 59] = [
+pub static RULES: [Rule; 61] = [
     Rule {
         code: "receive_window",
         owner: Owner::Receiver,
@@ -262,6 +262,16 @@ pub static RULES: [Rule; 59] = [
         check: Check::Transfer(acks::ack_queue),
     },
     Rule {
+        code: "upload_slows_download",
+        owner: Owner::Router,
+        group: Group::Acks,
+        place: 3,
+        explanation: "An upload of the same host fills the uplink, and the ACKs of the download wait in its queue, as the upload's \
+                      RTT in the same capture shows.",
+        thresholds: &[("RTT of the upload above its minimum (p95), in ms, and above the minimum", acks::QUEUE_MS)],
+        check: Check::Transfer(acks::upload_slows_download),
+    },
+    Rule {
         code: "ack_compression",
         owner: Owner::Router,
         group: Group::Acks,
@@ -459,6 +469,19 @@ pub static RULES: [Rule; 59] = [
         explanation: "The receiver's window was zero for a time: its application did not read.",
         thresholds: &[("time, in s", failures::LONG_STALL_S), ("or share of the time", failures::MATTERS)],
         check: Check::End(failures::zero_window_stall),
+    },
+    Rule {
+        code: "many_retransmissions",
+        owner: Owner::Network,
+        group: Group::Losses,
+        place: 13,
+        explanation: "A third of the segments or more is sent several times: the path loses so much that no setting of TCP \
+                      matters before that.",
+        thresholds: &[
+            ("share of the segments", defects::MANY_RETRANSMITTED.0),
+            ("segments", defects::MANY_RETRANSMITTED.1 as f64),
+        ],
+        check: Check::End(failures::many_retransmissions),
     },
     Rule {
         code: "path_mtu",

@@ -1,10 +1,11 @@
 //! What limits the sender: windows, buffers, the path, the application.
 
 use super::acks;
+use super::defects;
 use super::failures;
 use super::loss_response::EVENTS;
 use super::receiver_vantage;
-use super::rule::{Claim, MIN_SHARE, Remedy};
+use super::rule::{Claim, MIN_SHARE, Owner, Remedy};
 use super::transfer::{NEARLY, Transfer, above_zero};
 use crate::limit::LimitKind;
 use crate::number_text::{many, milliseconds, rate, sentence, size, span, waiting, whole_percent};
@@ -215,7 +216,13 @@ pub fn bottleneck(transfer: &Transfer<'_>) -> Option<Claim> {
              cost in rate.",
             milliseconds(queue)
         );
-        return Some(Claim::new(evidence, advice).of_share(share));
+        let short = format!(
+            "A queue of {} stands before the slowest link {} of the time; without it the RTT is {}.",
+            milliseconds(queue),
+            whole_percent(share),
+            milliseconds(rtt)
+        );
+        return Some(Claim::new(evidence, advice).in_short(short).for_owner(Owner::Router).of_share(share));
     }
     let advice = match (is_full, acks::wait_at_times(transfer)) {
         (true, true) => {
@@ -225,7 +232,8 @@ pub fn bottleneck(transfer: &Transfer<'_>) -> Option<Claim> {
         (true, false) => "The path is full: hardly anything but a faster bottleneck makes this flow faster.",
         (false, _) => "",
     };
-    Some(Claim::new(evidence, advice).of_share(share))
+    let short = format!("The slowest link is full {} of the time: {}.", whole_percent(share), transfer.share_of_path());
+    Some(Claim::new(evidence, advice).in_short(short).of_share(share))
 }
 
 /// The queue in the RTT is that of the ACKs, not of the data.
@@ -333,6 +341,10 @@ pub fn application(transfer: &Transfer<'_>) -> Option<Claim> {
     }
     let claim = claimed(LimitKind::Application, "", 0.0);
     let evidence = format!("{claim}: it has no data to send {} of the time.", whole_percent(share));
-    let advice = if share > 0.5 { "Nothing on the path or in TCP would make this flow faster." } else { "" };
+    let advice = match defects::of_transfer(transfer) {
+        Some(defect) => format!("Besides: {}", defect.sentence),
+        None if share > 0.5 => "Nothing on the path or in TCP would make this flow faster.".into(),
+        None => String::new(),
+    };
     Some(Claim::new(evidence, advice).of_share(share))
 }

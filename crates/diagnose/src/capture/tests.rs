@@ -3,8 +3,8 @@
 use super::{Check, Claim, Connection, Owner, RULES, Remedy, Rule, RuleClaim, SendingEnd, Transfer, claims_of, limits_of};
 use ackclock_trace::report::{
     BucketReport, CaptureSummary, DirectionReport, Finding, FlowCorrelation, FlowReport, HistogramBin, JoinedDirectionReport,
-    KindReport, Limits, ListenerFacts, NotDecodedReport, OneBurst, PathEstimate, PathMtuReport, PolicerReport, Report,
-    StallReport, VantagePoint,
+    KindReport, Limits, ListenerFacts, NotDecodedReport, OneBurst, PathEstimate, PathMtuReport, PolicerReport, QueuedDirection,
+    Report, StallReport, VantagePoint,
 };
 use std::collections::BTreeSet;
 
@@ -21,6 +21,7 @@ struct Case {
     starts_s: [f64; 2],
     listener: Option<ListenerFacts>,
     pairs: Vec<FlowCorrelation>,
+    against: Option<QueuedDirection>,
 }
 
 /// A second of a full path: 1,000 segments in an RTT of 100 ms, of which nothing is remarkable.
@@ -95,7 +96,8 @@ impl Case {
     }
 
     fn transfers(&self) -> Vec<Transfer<'_>> {
-        let of = |end| Transfer::new(&self.flow, self.partner.as_ref(), end, self.shared_bps);
+        let of =
+            |end| Transfer { against: self.against, ..Transfer::new(&self.flow, self.partner.as_ref(), end, self.shared_bps) };
         SendingEnd::BOTH.map(of).into_iter().filter(|transfer| transfer.figures.unique_bytes >= super::ENOUGH_BYTES).collect()
     }
 
@@ -330,6 +332,14 @@ const ROWS: &[Row] = &[
         |case| case.data().ack_interarrival_ms.compressed_share = Some(0.29),
     ),
     (
+        "upload_slows_download",
+        |case| {
+            let upload = QueuedDirection { flow: 2, share: 0.9, queue_ms: 400.0, min_rtt_ms: 30.0, ..QueuedDirection::default() };
+            case.against = Some(upload);
+        },
+        |case| case.against.as_mut().unwrap().queue_ms = 49.0,
+    ),
+    (
         "stretch_acks",
         |case| {
             let gaps = &mut case.data().ack_interarrival_ms;
@@ -361,6 +371,11 @@ const ROWS: &[Row] = &[
         |case| reset(case, "abort"),
     ),
     ("zero_window_stall", |case| zero_window(case, 0.2, None), |case| zero_window(case, 0.19, None)),
+    (
+        "many_retransmissions",
+        |case| (case.flow.a2b.segments, case.flow.a2b.retransmitted_segments) = (48, 25),
+        |case| case.flow.a2b.retransmitted_segments = 14,
+    ),
     (
         "path_mtu",
         |case| {
@@ -729,6 +744,30 @@ fn verdict(case: &Case) -> (&'static str, String) {
     builder.add(&case.flow, &case.claims(), &case.transfers());
     let verdict = builder.verdict_of(&CaptureSummary::default(), case.flow.duration_s);
     (verdict.verdict, verdict.evidence)
+}
+
+#[test]
+fn nothing_is_not_wrong_when_a_flow_shows_that_something_is() {
+    let rows: [(Change, &str, &str); 5] = [
+        (|case| (case.data().segments, case.data().retransmitted_segments) = (1000, 300), "network", "300 of 1000 segments"),
+        (|case| unanswered(case, SendingEnd::Server, "fin"), "network", "The FIN"),
+        (|case| case.data().outstanding_bytes.max = 1448, "sending_host", "Never more than one segment"),
+        (|case| case.data().rtt_ms.p95 = Some(510.0), "unclear", "The RTT was 510 ms or more"),
+        (|case| case.data().rtt_ms.p95 = Some(490.0), "nothing_wrong", "no defect took 20 %"),
+    ];
+    for (change, expected, text) in rows {
+        let mut case = case();
+        change(&mut case);
+        let (name, evidence) = verdict(&case);
+        assert!(name == expected && evidence.contains(text), "{name}: {evidence}");
+        case.shares().application = Some(0.6);
+        let advice = sentences(&case, "application").1;
+        assert_eq!(
+            advice.contains("Nothing on the path"),
+            expected == "nothing_wrong" || text.contains("one segment"),
+            "{advice}"
+        );
+    }
 }
 
 #[test]

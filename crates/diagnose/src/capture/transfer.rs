@@ -3,9 +3,10 @@
 
 use super::sending_end::SendingEnd;
 use super::waits;
+use crate::number_text::rate;
 use ackclock_core::statistics::SummaryStats;
 use ackclock_trace::report::{
-    DirectionReport, FlowReport, HandshakeReport, JoinedDirectionReport, Limits, PolicerReport, VantagePoint,
+    DirectionReport, FlowReport, HandshakeReport, JoinedDirectionReport, Limits, PolicerReport, QueuedDirection, VantagePoint,
 };
 
 /// Minimum data of a direction, in bytes, whose limits are diagnosed.
@@ -31,6 +32,8 @@ pub struct Transfer<'a> {
     pub back: Option<&'a JoinedDirectionReport>,
     /// Rate of other flows from the receiver's host in the direction of the ACKs, bit/s.
     pub shared_bps: f64,
+    /// With one capture: what the receiver sends to the sender meanwhile, in another flow with a queue.
+    pub against: Option<QueuedDirection>,
     /// This direction in the capture near its receiver, with two captures.
     pub arriving: Option<&'a DirectionReport>,
     /// The handshake in the second of two captures.
@@ -58,6 +61,7 @@ impl<'a> Transfer<'a> {
             crossing,
             back: sender.peer().direction_of(flow).joined.as_ref(),
             shared_bps,
+            against: None,
             arriving: arriving.map(|flow| sender.direction_of(flow)),
             second_handshake: partner.map(|flow| &flow.handshake),
         }
@@ -115,6 +119,13 @@ impl<'a> Transfer<'a> {
     /// The bottleneck's rate from a standing queue between two captures.
     pub fn crossing_bps(&self) -> Option<f64> {
         above_zero(self.crossing.and_then(|crossing| crossing.bottleneck_buffer_bytes.rate_bps))
+    }
+
+    /// What the flow gets, and of which rate if the path's is known and larger: `3.80 Mb/s of 50.0 Mb/s`.
+    pub fn share_of_path(&self) -> String {
+        let goodput = self.goodput_bps();
+        let path = self.crossing_bps().or(above_zero(Some(self.inferred_bps()))).filter(|bps| *bps > goodput);
+        path.map_or_else(|| rate(goodput), |bps| format!("{} of {}", rate(goodput), rate(bps)))
     }
 
     /// Whether the direction has three quarters of the bottleneck's rate, measured by two captures or

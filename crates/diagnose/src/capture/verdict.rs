@@ -1,15 +1,21 @@
 //! The verdict about a capture: which party most of the transfers' time, or of the connections, was
 //! lost to.
 
+use super::defects::{self, Defect, DefectKind};
 use super::rule::{Check, Owner, Remedy, RuleClaim};
 use super::rules::RULES;
+use super::sending_end::SendingEnd;
 use super::transfer::{ENOUGH_BYTES, Transfer, above_zero};
-use crate::number_text::{general, many, whole_percent};
+use crate::number_text::{general, many, milliseconds, percent, rate, whole_percent};
 use ackclock_core::statistics::SummaryStats;
 use ackclock_trace::report::{CaptureSummary, ConnectionCounts, FindingCount, FlowReport, Report, TopRow, VerdictReport};
 use std::collections::BTreeMap;
 
 const NOTHING_WRONG: &str = "nothing_wrong";
+/// Something is wrong, and the capture does not show whose it is.
+const UNCLEAR: &str = "unclear";
+/// What a customer reads where no defect took that share.
+const NOTHING_SLOWER: &str = "Neither the network nor the hosts took a fifth of these transfers' time.";
 /// Share of the transfers' time, or of the connections, from which there is a verdict.
 const MATTERS: f64 = 0.2;
 /// Queueing delay (p95) above which a queue is a defect, if it also exceeds the minimum RTT.
@@ -18,8 +24,16 @@ const LONG_QUEUE_MS: f64 = 50.0;
 /// as well: 10 of them give the share within a factor of two (95 %, Poisson).
 const MANY_LOSSES: (f64, i64) = (0.02, 10);
 /// Limits whose share of the time counts for their party.
-const LIMITS: [&str; 7] =
-    ["receive_window", "send_buffer", "application", "recovery", "ack_path", "nagle_delayed_ack", "delayed_ack_stall"];
+const LIMITS: [&str; 8] = [
+    "receive_window",
+    "send_buffer",
+    "application",
+    "recovery",
+    "ack_path",
+    "upload_slows_download",
+    "nagle_delayed_ack",
+    "delayed_ack_stall",
+];
 /// Findings that concern a connection as a whole, whatever its time.
 const FAILURES: [&str; 8] = [
     "path_mtu",
@@ -90,11 +104,25 @@ impl Party {
     /// What its share of the time was.
     fn time(self) -> &'static str {
         match self {
-            Party::Network => "limited by losses or by a long queue",
+            Party::Network => "limited by the network",
             Party::SendingHost => "limited by the sender's buffer, program, or pacing",
             Party::ReceivingHost => "limited by the receive window",
             Party::Application => "limited by the programs: no data to send, or small writes that wait for ACKs",
         }
+    }
+}
+
+/// How the network's time was lost, by the finding that has it.
+fn network_time(by: &RuleClaim) -> &'static str {
+    match by.rule.code {
+        _ if by.claim.remedy == Some(Remedy::FewerLosses) => "limited by losses",
+        // Its share is that of a queue.
+        "far_end" if by.claim.share.is_none() => "limited by losses",
+        "bottleneck" | "far_end" => "limited by a long queue",
+        "ack_path" | "upload_slows_download" => "limited by ACKs that wait",
+        "recovery" => "limited by losses",
+        "path_mtu" => "lost with packets too long for the path",
+        _ => "lost with connections that failed",
     }
 }
 
@@ -105,6 +133,8 @@ struct Case {
     evidence: String,
     flow: Option<usize>,
     direction: Option<&'static str>,
+    /// The sentences for the customer and for the operator; the evidence if there is none.
+    said: Option<[String; 2]>,
 }
 
 impl Case {
@@ -119,12 +149,72 @@ impl Case {
     }
 }
 
+/// A claim of a flow, as a verdict states it.
+#[derive(Debug, Clone)]
+struct Cause {
+    flow: usize,
+    direction: &'static str,
+    evidence: String,
+    /// For the customer and for the operator.
+    said: [String; 2],
+}
+
+impl Cause {
+    fn of(flow: &FlowReport, by: &RuleClaim) -> Cause {
+        let number = flow.flow.unwrap_or(0);
+        Cause {
+            flow: number,
+            direction: by.direction,
+            evidence: if by.claim.has_models { by.stated().into() } else { by.claim.evidence.clone() },
+            said: [by.sentence(), format!("{}: {}", figures_of(flow, by.direction), by.stated())],
+        }
+    }
+}
+
+/// A flow's direction in the operator's terms: its ends, and what it got.
+fn figures_of(flow: &FlowReport, direction: &str) -> String {
+    let sender = if direction == SendingEnd::Client.direction() { SendingEnd::Client } else { SendingEnd::Server };
+    let (figures, rtt) = (sender.direction_of(flow), &sender.direction_of(flow).rtt_ms);
+    let ends = match sender {
+        SendingEnd::Client => [&flow.client, &flow.server],
+        SendingEnd::Server => [&flow.server, &flow.client],
+    };
+    // Elsewhere the capture shows the RTT of a part of the path.
+    let is_at_sender = figures.limited.is_some_and(|limited| limited.path_rate.is_some());
+    let rtt = if is_at_sender { format!(", RTT {} to {}", milliseconds(rtt.min), milliseconds(rtt.p95)) } else { String::new() };
+    format!(
+        "Flow {}, from {} to {}, {} s at {}{rtt}, {} retransmitted",
+        flow.flow.unwrap_or(0),
+        ends[0],
+        ends[1],
+        general(flow.duration_s, 3),
+        rate(figures.goodput_bps),
+        percent(figures.retransmission_rate.unwrap_or(0.0))
+    )
+}
+
 /// The time that a party's findings take.
 #[derive(Debug, Clone)]
 struct OwnedTime {
     seconds: f64,
-    /// The largest part: seconds, flow, direction, evidence.
-    largest: (f64, usize, &'static str, String),
+    /// Seconds by how they were lost.
+    kinds: Vec<(&'static str, f64)>,
+    /// The largest part: seconds, and its claim.
+    largest: (f64, Cause),
+}
+
+impl OwnedTime {
+    /// How the time was lost, each with its share if there are several.
+    fn words(&self, total_s: f64) -> String {
+        match self.kinds.as_slice() {
+            [(only, _)] => (*only).into(),
+            several => {
+                let parts: Vec<String> =
+                    several.iter().map(|(kind, seconds)| format!("{kind} ({})", whole_percent(seconds / total_s))).collect();
+                parts.join(", ")
+            }
+        }
+    }
 }
 
 /// Retransmitted segments of a direction, without spurious ones.
@@ -156,9 +246,7 @@ impl Losses {
 /// A connection that failed or waited.
 #[derive(Debug, Clone)]
 struct Failure {
-    flow: usize,
-    direction: &'static str,
-    evidence: String,
+    cause: Cause,
     share: f64,
 }
 
@@ -173,6 +261,8 @@ pub struct SummaryBuilder {
     total_s: f64,
     small: Vec<(Party, Vec<Failure>)>,
     max_losses: Option<Losses>,
+    /// The worst defect, with its flow and direction.
+    defect: Option<(Defect, usize, &'static str)>,
 }
 
 impl SummaryBuilder {
@@ -194,10 +284,12 @@ impl SummaryBuilder {
             self.unknown += u64::from(about.iter().any(|claim| claim.rule.code == "far_end"));
             self.total_s += flow.duration_s;
             self.add_losses(transfer);
+            self.add_defect(flow, transfer.sender, defects::of_transfer(transfer));
             about.iter().for_each(|claim| self.add_limit(transfer, claim));
             self.add_waits(transfer, claims, &about);
         }
         if transfers.is_empty() {
+            SendingEnd::BOTH.iter().for_each(|end| self.add_defect(flow, *end, defects::of_end(flow, *end)));
             self.add_small(flow, claims);
         }
     }
@@ -225,7 +317,15 @@ impl SummaryBuilder {
             return; // the path's rate is reached in spite of the limit
         }
         if let (Some(party), Some(share)) = (party, above_zero(share)) {
-            self.count(party, share, transfer.flow, by.direction, &claim.evidence);
+            self.count(party, share, transfer.flow, by);
+        }
+    }
+
+    /// Keeps the first of the worst defects.
+    fn add_defect(&mut self, flow: &FlowReport, end: SendingEnd, defect: Option<Defect>) {
+        let Some(defect) = defect else { return };
+        if self.defect.as_ref().is_none_or(|(known, ..)| defect.kind > known.kind) {
+            self.defect = Some((defect, flow.flow.unwrap_or(0), end.direction()));
         }
     }
 
@@ -240,11 +340,11 @@ impl SummaryBuilder {
         let longest = thinking.iter().rev().max_by(|a, b| a.share().total_cmp(&b.share()));
         if let Some(longest) = longest.filter(|_| !has("application") && !has("zero_window_death")) {
             let part = thinking.iter().map(|claim| claim.share()).sum::<f64>().min(1.0);
-            self.count(Party::Application, part, transfer.flow, longest.direction, &longest.claim.evidence);
+            self.count(Party::Application, part, transfer.flow, longest);
         }
         for claim in about.iter().copied().filter(|claim| shared(claim) && !has("recovery")) {
             if let Some(party) = Party::among(claim, &FAILURES) {
-                self.count(party, claim.share(), transfer.flow, claim.direction, &claim.claim.evidence);
+                self.count(party, claim.share(), transfer.flow, claim);
             }
         }
     }
@@ -257,8 +357,8 @@ impl SummaryBuilder {
         let worst = failed.or_else(|| {
             waits.filter(|(_, share, _)| *share >= MATTERS).reduce(|best, one| if one.1 > best.1 { one } else { best })
         });
-        let Some((party, share, RuleClaim { direction, claim, .. })) = worst else { return };
-        let failure = Failure { flow: flow.flow.unwrap_or(0), direction, evidence: claim.evidence.clone(), share };
+        let Some((party, share, claim)) = worst else { return };
+        let failure = Failure { cause: Cause::of(flow, claim), share };
         match self.small.iter_mut().find(|(known, _)| *known == party) {
             Some((_, failures)) => failures.push(failure),
             None => self.small.push((party, vec![failure])),
@@ -282,17 +382,26 @@ impl SummaryBuilder {
     }
 
     /// Counts a share of a flow's time for a party.
-    fn count(&mut self, party: Party, share: f64, flow: &FlowReport, direction: &'static str, evidence: &str) {
+    fn count(&mut self, party: Party, share: f64, flow: &FlowReport, by: &RuleClaim) {
         let seconds = share * flow.duration_s;
-        let largest = || (seconds, flow.flow.unwrap_or(0), direction, evidence.to_owned());
-        match self.times.iter_mut().find(|(known, _)| *known == party) {
+        let kind = if party == Party::Network { network_time(by) } else { party.time() };
+        let largest = || (seconds, Cause::of(flow, by));
+        let time = match self.times.iter_mut().find(|(known, _)| *known == party) {
             Some((_, time)) => {
                 time.seconds += seconds;
                 if seconds > time.largest.0 {
                     time.largest = largest();
                 }
+                time
             }
-            None => self.times.push((party, OwnedTime { seconds, largest: largest() })),
+            None => {
+                self.times.push((party, OwnedTime { seconds, kinds: Vec::new(), largest: largest() }));
+                &mut self.times.last_mut().expect("one was added").1
+            }
+        };
+        match time.kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, known)) => *known += seconds,
+            None => time.kinds.push((kind, seconds)),
         }
     }
 
@@ -309,14 +418,23 @@ impl SummaryBuilder {
             self.findings.iter().map(|(&finding, &flows)| FindingCount { finding, flows }).collect();
         listed.sort_by(|a, b| b.flows.cmp(&a.flows).then(a.finding.cmp(b.finding)));
         let of_capture = of_capture.map(|rule| FindingCount { finding: rule.code, flows: connections });
+        let (verdict, [customer, operator]) = self.judged(&summary, head.duration_s);
         CaptureSummary {
-            verdict: Some(self.verdict_of(&summary, head.duration_s)),
+            verdict: Some(verdict),
+            customer: Some(customer),
+            operator: Some(operator),
             findings: Some(of_capture.chain(listed).collect()),
             ..summary
         }
     }
 
+    #[cfg(test)]
     pub(super) fn verdict_of(&self, summary: &CaptureSummary, duration_s: f64) -> VerdictReport {
+        self.judged(summary, duration_s).0
+    }
+
+    /// The verdict, and what it says to the customer and to the operator.
+    fn judged(&self, summary: &CaptureSummary, duration_s: f64) -> (VerdictReport, [String; 2]) {
         let counts = summary.connections;
         let mut cases: Vec<(Party, Case)> =
             self.times.iter().map(|(party, time)| (*party, self.case_of_time(*party, time))).collect();
@@ -333,26 +451,32 @@ impl SummaryBuilder {
         let worst = cases.into_iter().reduce(|best, one| if one.1.share > best.1.share { one } else { best });
         let is_network = worst.as_ref().is_some_and(|(party, _)| *party == Party::Network);
         let besides = self.max_losses.filter(|_| !is_network).map_or_else(String::new, |losses| losses.sentence());
-        match worst.filter(|(_, case)| case.share >= MATTERS) {
-            Some((party, case)) => Case { evidence: case.evidence + &besides, ..case }.report(party.verdict()),
-            None => {
-                let evidence = self.nothing_wrong(counts) + &besides;
-                Case { evidence, ..Case::default() }.report(NOTHING_WRONG)
-            }
+        if let Some((party, case)) = worst.filter(|(_, case)| case.share >= MATTERS) {
+            let said = case.said.clone().unwrap_or_else(|| [case.evidence.clone(), case.evidence.clone()]);
+            return (Case { evidence: case.evidence + &besides, ..case }.report(party.verdict()), said);
         }
+        if let Some((defect, flow, direction)) = &self.defect {
+            let evidence = format!("Flow {flow} {direction}: {}", defect.sentence);
+            let case = Case { share: defect.share, flow: Some(*flow), direction: Some(direction), ..Case::default() };
+            let said = [defect.sentence.clone(), evidence.clone()];
+            return (Case { evidence, ..case }.report(verdict_about(defect.kind)), said);
+        }
+        let evidence = self.nothing_wrong(counts) + &besides;
+        let said = [NOTHING_SLOWER.to_owned(), evidence.clone()];
+        (Case { evidence, ..Case::default() }.report(NOTHING_WRONG), said)
     }
 
     fn case_of_time(&self, party: Party, time: &OwnedTime) -> Case {
         let share = if self.total_s != 0.0 { (time.seconds / self.total_s).min(1.0) } else { 0.0 };
-        let (_, flow, direction, evidence) = &time.largest;
+        let Cause { flow, direction, evidence, said } = &time.largest.1;
         let evidence = format!(
             "{} of {} s in {} of data was {}. Flow {flow} {direction}: {evidence}",
             whole_percent(share),
             general(self.total_s, 3),
             many(self.directions, "direction"),
-            party.time()
+            time.words(self.total_s)
         );
-        Case { share, evidence, flow: Some(*flow), direction: Some(direction) }
+        Case { share, evidence, flow: Some(*flow), direction: Some(direction), said: Some(said.clone()) }
     }
 
     /// Connections that failed or waited, and loss recovery of the worst flow, in a capture without
@@ -381,7 +505,7 @@ impl SummaryBuilder {
             general(duration_s, 3),
             many(worst.retransmitted_segments, "segment")
         );
-        Some(Case { share: (worst.time_lost_s / duration_s).min(1.0), evidence, flow: worst.flow, direction: None })
+        Some(Case { share: (worst.time_lost_s / duration_s).min(1.0), evidence, flow: worst.flow, ..Case::default() })
     }
 
     fn nothing_wrong(&self, counts: ConnectionCounts) -> String {
@@ -412,6 +536,15 @@ impl SummaryBuilder {
             many(counts.established, "connection"),
             counts.refused + counts.unanswered
         )
+    }
+}
+
+/// Whom a defect concerns: a long RTT need not be a queue's.
+fn verdict_about(defect: DefectKind) -> &'static str {
+    match defect {
+        DefectKind::Unanswered | DefectKind::Retransmitted => Party::Network.verdict(),
+        DefectKind::OneSegment => Party::SendingHost.verdict(),
+        DefectKind::LongRtt => UNCLEAR,
     }
 }
 
@@ -457,11 +590,13 @@ fn case_of_failures(failures: &[Failure], connections: u64) -> Case {
     } else {
         format!("{} of {connections} connections failed or waited. ", failures.len())
     };
+    let Cause { flow, direction, evidence, said } = &worst.cause;
     Case {
         share,
-        evidence: format!("{count}Flow {} {}: {}", worst.flow, worst.direction, worst.evidence),
-        flow: Some(worst.flow),
-        direction: Some(worst.direction),
+        evidence: format!("{count}Flow {flow} {direction}: {evidence}"),
+        flow: Some(*flow),
+        direction: Some(direction),
+        said: Some(said.clone()),
     }
 }
 

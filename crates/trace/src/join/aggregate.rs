@@ -145,11 +145,18 @@ impl StandingRates {
 }
 
 /// True if packets of different flows overtake each other, and packets of one flow do not.
-/// `packets` are in order of departure.
+/// `packets` are in order of departure. Flows whose ends are at different distances overtake each other
+/// by the difference of their minimum delays, which no queue causes: it is left out.
 fn has_flow_queues(packets: &[Transit]) -> bool {
     let (mut all, mut reordered) = ([0u32; 2], [0u32; 2]);
+    let directions = packets.iter().map(|packet| packet.direction + 1).max().unwrap_or(0);
+    let mut min_delays = vec![i64::MAX; directions];
+    for (direction, delay) in packets.iter().filter_map(|packet| Some((packet.direction, packet.fate.delay()?))) {
+        min_delays[direction] = min_delays[direction].min(delay);
+    }
+    let waited = |packet: &Transit| Some(packet.fate.delay()? - min_delays[packet.direction]);
     let arrivals: Vec<(usize, i64)> =
-        packets.iter().filter_map(|p| Some((p.direction, p.at.saturating_add(p.fate.delay()?)))).collect();
+        packets.iter().filter_map(|packet| Some((packet.direction, packet.at.saturating_add(waited(packet)?)))).collect();
     for pair in arrivals.windows(2) {
         let same_flow = usize::from(pair[0].0 == pair[1].0);
         all[same_flow] += 1;
@@ -176,6 +183,27 @@ fn max_in_transit(packets: &[Transit], arrivals: &[(i64, u32, i64)]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two flows in turn, 1 ms apart, through one queue; the second one's path is longer by this time in ms.
+    fn fifo(longer: i64) -> Vec<Transit> {
+        let packet = |i: i64| {
+            let direction = (i % 2) as usize;
+            let delay = (20 + longer * (i % 2)) * 1_000_000 + i / 2 % 40 * 900_000;
+            Transit { at: i * 1_000_000, ip_len: 1500, fate: Fate::Arrived(delay), direction, index: i as usize / 2 }
+        };
+        (0..400).map(packet).collect()
+    }
+
+    // finding("C39")
+    #[test]
+    fn flows_have_queues_of_their_own_when_they_overtake_by_more_than_their_distance() {
+        assert!(!has_flow_queues(&fifo(0)) && !has_flow_queues(&fifo(30)));
+        let mut sparse = fifo(0);
+        for packet in sparse.iter_mut().filter(|packet| packet.direction == 1) {
+            packet.fate = Fate::Arrived(20_000_000);
+        }
+        assert!(has_flow_queues(&sparse));
+    }
 
     #[test]
     fn standing_rates_equal_the_sums_over_all_arrivals_for_every_minimum_delay() {

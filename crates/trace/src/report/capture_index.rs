@@ -2,7 +2,7 @@
 //! the largest flows, and which flows show anything that a finding could be about.
 
 use super::listeners::{self, ListenerFacts, Listeners};
-use super::{FlowCorrelation, FlowRows, name};
+use super::{FlowCorrelation, FlowRows, VantagePoint, VantageReport, limits, name};
 use crate::decode::EndpointAddress;
 use crate::flow::{Flow, SegmentKind, Side};
 use crate::join::Joined;
@@ -35,6 +35,27 @@ pub struct CaptureIndex {
     listeners: Listeners,
     /// Flows that are translations of another one, and that one.
     translations: BTreeMap<u32, u32>,
+    /// The directions with a standing queue that were captured at their sender.
+    queued: Vec<QueuedDirection>,
+}
+
+/// A direction of data, captured at its sender, with a queue on its path. The other flows between the
+/// same hosts share the path.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct QueuedDirection {
+    /// Number of the flow, from 1.
+    pub flow: usize,
+    /// Addresses.
+    pub sender: u128,
+    pub receiver: u128,
+    /// First and last packet of the flow, nanoseconds.
+    pub span: (i64, i64),
+    /// Share of its time with a queue.
+    pub share: f64,
+    /// p95 of the RTT above its minimum, and the minimum.
+    pub queue_ms: f64,
+    pub min_rtt_ms: f64,
+    pub goodput_bps: f64,
 }
 
 /// Client and server.
@@ -74,6 +95,7 @@ impl CaptureIndex {
             if compared || correlated.binary_search(&number).is_ok() || shows_evidence(&flow, thresholds) {
                 index.to_diagnose.push(number as u32);
             }
+            index.queued.extend(queued_directions(number, &flow, thresholds));
             index.sizes.push((bytes, number as u32));
             index.listeners.note(&flow);
             opened.extend(listeners::initial_numbers(&flow).map(|numbers| (numbers, number as u32)));
@@ -137,6 +159,20 @@ impl CaptureIndex {
         })
     }
 
+    /// For each direction of the flow with this number, the client's first: the direction with the longest queue that its
+    /// receiver sends to its sender in another flow, for at least half of this flow's time.
+    pub fn queued_against(&self, number: usize, flow: &Flow) -> [Option<QueuedDirection>; 2] {
+        let (start, end) = (flow.first_at(), flow.last_at());
+        [flow.client(), flow.client().other()].map(|side| {
+            let (sender, receiver) = (flow.endpoint(side).ip, flow.endpoint(side.other()).ip);
+            let is_against = |queued: &&QueuedDirection| {
+                let common = queued.span.1.min(end).saturating_sub(queued.span.0.max(start));
+                queued.sender == receiver && queued.receiver == sender && 2 * common >= end - start && queued.flow != number + 1
+            };
+            self.queued.iter().filter(is_against).max_by(|a, b| a.queue_ms.total_cmp(&b.queue_ms)).copied()
+        })
+    }
+
     /// Numbers of the `count` flows with most bytes, ascending.
     pub fn largest(&self, count: usize) -> Vec<u32> {
         let mut sizes = self.sizes.clone();
@@ -163,6 +199,33 @@ fn sent(flow: &Flow) -> impl Iterator<Item = (u128, f64)> + '_ {
         let bps = super::direction::throughput_bps(flow, side).filter(|bps| *bps > 0.0)?;
         Some((flow.endpoint(side).ip, bps))
     })
+}
+
+/// Share of the time of a standing queue that matters to other flows.
+const QUEUED_SHARE: f64 = 0.2;
+
+fn queued_directions(number: usize, flow: &Flow, thresholds: FindingThresholds) -> impl Iterator<Item = QueuedDirection> {
+    let has_data = |side: Side| flow.direction(side).stats().is_some_and(|stats| stats.bytes().unique >= thresholds.bytes);
+    let of_side = |side: Side| {
+        let place = if side == flow.client() { VantagePoint::Client } else { VantagePoint::Server };
+        if !has_data(side) || VantageReport::of(flow).place != place {
+            return None;
+        }
+        let share = limits::of(flow, side, place)?.path_rate.filter(|share| *share >= QUEUED_SHARE)?;
+        let rtt = flow.direction(side).rtt().from_acks().summary_ms();
+        let (min, high) = (rtt.min?, rtt.p95?);
+        Some(QueuedDirection {
+            flow: number + 1,
+            sender: flow.endpoint(side).ip,
+            receiver: flow.endpoint(side.other()).ip,
+            span: (flow.first_at(), flow.last_at()),
+            share,
+            queue_ms: high - min,
+            min_rtt_ms: min,
+            goodput_bps: super::direction::throughput_bps(flow, side).unwrap_or(0.0),
+        })
+    };
+    [flow.client(), flow.client().other()].map(of_side).into_iter().flatten()
 }
 
 /// True if the flow alone shows what a finding could be about.

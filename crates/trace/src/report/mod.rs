@@ -18,7 +18,7 @@ mod two_captures;
 mod vantage;
 
 pub use crate::flow::VantagePoint;
-pub use capture_index::{CaptureIndex, FindingThresholds, with_end};
+pub use capture_index::{CaptureIndex, FindingThresholds, QueuedDirection, with_end};
 pub use concurrency::FlowCorrelation;
 pub use datagrams::{UdpFlowReport, UdpReport};
 pub use direction::{

@@ -14,6 +14,12 @@ pub struct CaptureSummary {
     /// None before the flows are diagnosed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictReport>,
+    /// The verdict in a sentence for a customer, and in one for an operator. None before the flows are
+    /// diagnosed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub customer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
     pub connections: ConnectionCounts,
     /// For hosts, ports and flows, by bytes, retransmissions and time lost; at most `MAX_ROWS` rows
     /// each, and only rows that have any.
