@@ -92,9 +92,11 @@ def tunnels_line(document: Report) -> str:
     for tunnel in document.get("tunnels", ())[:_KINDS]:
         low, high = tunnel["min_overhead_bytes"], tunnel["max_overhead_bytes"]
         overhead = f"{low} B" if low == high else f"{low} to {high} B"
+        divided = tunnel["fragmented_packets"]
+        fragments = f" ({divided} in fragments: the tunnel's MTU is too large)" if divided else ""
         lines.append(
-            f"{tunnel['kind']}: {many(tunnel['packets'], 'packet')}, {overhead} of headers each; the largest inner "
-            f"packet has {tunnel['largest_inner_bytes']} B, and an MTU of 1500 B carries {tunnel['inner_mtu_bytes']} B"
+            f"{tunnel['kind']}: {many(tunnel['packets'], 'packet')}{fragments}, {overhead} of headers each; the largest "
+            f"inner packet has {tunnel['largest_inner_bytes']} B, and an MTU of 1500 B carries {tunnel['inner_mtu_bytes']} B"
         )
     return "; ".join(lines)
 

@@ -188,6 +188,7 @@ class TunnelReport(TypedDict):
     max_overhead_bytes: int
     largest_inner_bytes: int
     inner_mtu_bytes: int
+    fragmented_packets: int
 
 class FragmentReport(TypedDict):
     """Counts of IP fragments with TCP in them."""

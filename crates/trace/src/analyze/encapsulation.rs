@@ -30,6 +30,8 @@ pub struct TunnelUse {
     pub max_overhead: u32,
     /// The largest innermost IP packet.
     pub largest_inner: u32,
+    /// Packets that the tunnel's sender divided: the outer MTU is smaller than tunnel and packet.
+    pub fragmented: u64,
 }
 
 impl TunnelUse {
@@ -76,9 +78,16 @@ impl Encapsulation {
             known.min_overhead = known.min_overhead.min(overhead);
             known.max_overhead = known.max_overhead.max(overhead);
             known.largest_inner = known.largest_inner.max(inner);
+            known.fragmented += u64::from(layers.is_fragmented);
         } else if self.tunnels.len() < MAX_KINDS {
-            let (min_overhead, max_overhead) = (overhead, overhead);
-            self.tunnels.push(TunnelUse { stack, packets: 1, min_overhead, max_overhead, largest_inner: inner });
+            self.tunnels.push(TunnelUse {
+                stack,
+                packets: 1,
+                min_overhead: overhead,
+                max_overhead: overhead,
+                largest_inner: inner,
+                fragmented: u64::from(layers.is_fragmented),
+            });
         }
     }
 

@@ -84,6 +84,7 @@ pub fn transport(
         if next != TCP && ip.fragment.is_some_and(|fragment| fragment.offset > 0) {
             return Err(Skip::Fragment);
         }
+        layers.is_fragmented |= next != TCP && ip.fragment.is_some();
         if next == AUTHENTICATION {
             (ip, next) = after_authentication(record.bytes, ip)?;
         }

@@ -69,6 +69,8 @@ pub struct Layers {
     list: [(Layer, u32); MAX_LAYERS],
     count: u8,
     has_tunnel: bool,
+    /// The packet around a tunnel is a fragment, the first one.
+    pub is_fragmented: bool,
     /// The protocol that is not decoded.
     pub ended_at: Option<Protocol>,
     /// Offset of the first byte that no header before it needs, where decoding ended.
@@ -78,7 +80,7 @@ pub struct Layers {
 impl Default for Layers {
     #[inline]
     fn default() -> Layers {
-        Layers { list: [(Layer::Udp, 0); MAX_LAYERS], count: 0, has_tunnel: false, ended_at: None, end: 0 }
+        Layers { list: [(Layer::Udp, 0); MAX_LAYERS], count: 0, has_tunnel: false, is_fragmented: false, ended_at: None, end: 0 }
     }
 }
 

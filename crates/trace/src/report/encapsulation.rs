@@ -32,6 +32,8 @@ pub struct TunnelReport {
     pub largest_inner_bytes: u32,
     /// Largest inner IP packet that an outer MTU of 1500 bytes carries, at the largest overhead.
     pub inner_mtu_bytes: u32,
+    /// Packets in fragments of the outer packet: the inner MTU is too large for the path.
+    pub fragmented_packets: u64,
 }
 
 impl NotDecodedReport {
@@ -69,6 +71,7 @@ impl TunnelReport {
             max_overhead_bytes: tunnel.max_overhead,
             largest_inner_bytes: tunnel.largest_inner,
             inner_mtu_bytes: ETHERNET_MTU.saturating_sub(tunnel.max_overhead),
+            fragmented_packets: tunnel.fragmented,
         }
     }
 }

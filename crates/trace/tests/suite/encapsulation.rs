@@ -512,6 +512,24 @@ fn tunnels_are_reported_with_overhead_and_mtu() {
 
 // finding("C41")
 #[test]
+fn tunnels_packets_in_fragments_are_counted() {
+    let whole = gtp_u(0x30, &[], &Packet { from_server: true, seq: 1, ack: 7, payload: 1460 }.v4());
+    let fragment = |from: usize, to: usize, more: u16| {
+        let mut out = [&whole[..20], &whole[20 + from..20 + to]].concat();
+        out[2..4].copy_from_slice(&((20 + to - from) as u16).to_be_bytes());
+        out[6..8].copy_from_slice(&(more | (from / 8) as u16).to_be_bytes());
+        out
+    };
+    let divided = [fragment(0, 1480, 0x2000), fragment(1480, whole.len() - 20, 0)];
+    let short = gtp_u(0x30, &[], &Packet { from_server: false, seq: 7, ack: 1461, payload: 0 }.v4());
+    let report = report_of(101, &[&divided[..], &[short]].concat());
+    let tunnel = &report.tunnels[0];
+    assert_eq!((tunnel.packets, tunnel.fragmented_packets, tunnel.largest_inner_bytes), (2, 1, 1500));
+    assert_eq!((report.flows[0].b2a.payload_bytes, report.skipped["fragment"]), (1460, 1));
+}
+
+// finding("C41")
+#[test]
 fn what_is_not_decoded_is_counted_by_protocol() {
     let beacon = [&[0x80, 0, 0, 0][..], &[2; 20], &[0; 30]].concat();
     let protected = |flags: u8| [&[0x08, flags, 0, 0][..], &[2; 18], &[0x10, 0], &[7; 40]].concat();
