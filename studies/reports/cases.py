@@ -20,6 +20,8 @@ HERE = Path(__file__).parent
 FILES = HERE / "files"
 VERDICTS = ("right", "partly", "wrong", "cannot be expressed")
 DOCUMENT: Mapping[str, tuple[str, ...]] = {
+    "analyze": ("--json", "--quiet"),
+    "fit": ("--json", "--quiet"),
     "import": ("--json",),
     "simulate": ("--json", "--quiet", "--no-report"),
     "sweep": ("--json", "--quiet", "--no-report"),
