@@ -5,7 +5,7 @@ nearest path that has not.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,6 @@ NO_POLICER: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "a shallow droptail queue": ({**LINE, "rate": "10 Mb/s", "queue": {"kind": "droptail", "packets": 20}}, {}),
     "a queue of one RTT": ({**LINE, "rate": "10 Mb/s", "queue": {"kind": "droptail", "packets": 40}}, {}),
     "random loss": ({**LINE, "loss": {"down": 0.005}}, {}),
-    "bursts of loss": ({**LINE, "loss": {"down": {"mean": 0.01, "burst": 5}}}, {}),
     "a shaper with a queue": (
         {**LINE, "shaper": {"down": {"rate": "10 Mb/s", "burst": "40 kB", "queue": {"kind": "droptail", "packets": 30}}}},
         {},
@@ -90,17 +89,11 @@ def narrow(size: str) -> dict[str, Any]:
 @pytest.mark.finding("C21")
 @pytest.mark.parametrize("size", ["1400 B", "1280 B"])
 def test_path_mtu_is_found_when_long_packets_alone_are_lost(tmp_path, size):
-    ends = captures(tmp_path, narrow(size), tcp={})
+    ends = captures(tmp_path, narrow(size), tcp={"mtu_probing": "black-hole"})
     found = findings(*ends)
     assert "clamp the MSS" in found["path_mtu"]["sentence"]
     assert "tcp_mtu_probing = 1" in found["path_mtu"]["advice"]
     assert not found.keys() & {"loss_radio", "loss_both", "loss_congestion", "policer", "peer_gone"}
-
-
-@pytest.mark.finding("C21")
-def test_path_mtu_is_found_when_the_sender_finds_the_size(tmp_path):
-    ends = captures(tmp_path, narrow("1400 B"), tcp={"mtu_probing": "black-hole"})
-    assert "path_mtu" in findings(*ends)
     assert "path_mtu" in findings(ends[0])
 
 
@@ -111,7 +104,7 @@ def test_path_mtu_is_found_when_the_sender_finds_the_size(tmp_path):
         ({**LINE, "loss": {"down": 0.2}}, {}),
         (narrow("1500 B"), {}),
         # Short packets that follow each other are lost, too.
-        (policed("1 Mb/s", "1000 B"), {"mss": 536}),
+        (policed("1 Mb/s", "1000 B"), {"segment": "536 B"}),
         ({**LINE, "rate": {"down": {"schedule": [["0 s", "100 Mb/s"], ["1 s", "0 b/s"]]}, "up": "100 Mb/s"}}, {}),
     ],
     ids=["random loss", "a path of 1500 B", "a bucket of less than a full packet", "a path that ends"],
@@ -130,7 +123,7 @@ UPLINK = {
 UPLOAD = {"name": "upload", "direction": "up", "workload": {"kind": "bulk"}}
 
 
-def at_client(folder: Path, hop: Mapping[str, Any], *flows: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def at_client(folder: Path, hop: Mapping[str, Any], *flows: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The flows of one capture at the client of a download and of others."""
     simulate({"hop": [dict(hop)]}, list(flows), "20 s", 1, tcp={"host": "linux-6"}, out=folder, captures="pcap")
     whole = merged(folder / "client.pcap", *sorted((folder / "captures").glob("*.client.pcap")))

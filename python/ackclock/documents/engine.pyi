@@ -381,6 +381,22 @@ class BucketReport(TypedDict):
     burst_bytes: float
     peak_bps: float
 
+class PolicerReport(TypedDict):
+    """A policer: what exceeds `rate_bps * t + burst_bytes` is dropped, and nothing waits."""
+
+    rate_bps: float
+    burst_bytes: float
+    drops: int
+    other_losses: int
+    passed: int
+
+class PathMtuReport(TypedDict):
+    """A size above which no packet arrived, while shorter ones did."""
+
+    delivered_bytes: int
+    lost_bytes: int
+    lost: int
+
 class PathEstimate(TypedDict):
     """Estimated from the spacing of ACKs at the sender, elsewhere from that of data packets."""
 
@@ -389,6 +405,8 @@ class PathEstimate(TypedDict):
     share: float | None
     in_bursts: bool
     token_bucket: BucketReport | None
+    policer: PolicerReport | None
+    path_mtu: PathMtuReport | None
 
 class LostPacket(TypedDict):
     time_s: float
@@ -494,6 +512,8 @@ class DirectionReport(TypedDict):
     bottleneck_buffer_bytes: NotRequired[BufferReport]
     delay_loss_correlation: NotRequired[float | None]
     loss_cause: NotRequired[LossCauseReport]
+    policer: NotRequired[PolicerReport | None]
+    path_mtu: NotRequired[PathMtuReport | None]
 
 class Finding(TypedDict):
     """A finding, which a rule of crates/diagnose makes."""
@@ -618,6 +638,8 @@ class FindingCount(TypedDict):
 
 class CaptureSummary(TypedDict):
     verdict: NotRequired[VerdictReport]
+    customer: NotRequired[str]
+    operator: NotRequired[str]
     connections: ConnectionCounts
     top: list[TopList]
     findings: NotRequired[list[FindingCount]]

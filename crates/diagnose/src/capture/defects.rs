@@ -4,7 +4,6 @@
 use super::sending_end::SendingEnd;
 use super::transfer::Transfer;
 use crate::number_text::{milliseconds, size, whole_percent};
-use ackclock_core::statistics::SummaryStats;
 use ackclock_trace::report::{DirectionReport, FlowReport};
 
 /// Share of retransmitted segments, and their minimum number.
@@ -38,8 +37,7 @@ pub struct Defect {
 /// The worst of a direction with enough data.
 pub fn of_transfer(transfer: &Transfer<'_>) -> Option<Defect> {
     let seen = [of_end(transfer.flow, transfer.sender), retransmitted(transfer.figures)];
-    let at_sender =
-        if transfer.shows_pace() { [one_segment(transfer), long_rtt(&transfer.figures.rtt_ms)] } else { [None, None] };
+    let at_sender = if transfer.shows_pace() { [one_segment(transfer), long_rtt(transfer)] } else { [None, None] };
     worst(seen.into_iter().chain(at_sender))
 }
 
@@ -83,10 +81,14 @@ fn one_segment(transfer: &Transfer<'_>) -> Option<Defect> {
     (figures.segments >= ALONE && is_alone && pauses < PAUSES).then_some(defect)
 }
 
-/// p95 stands for the quantile of 90 %, which reports do not have: it is the larger one.
-fn long_rtt(rtt_ms: &SummaryStats) -> Option<Defect> {
+/// p95 stands for the quantile of 90 %, which reports do not have: it is the larger one. A minimum below
+/// the handshake's RTT may be one ACK that the host recorded at the time of its data.
+fn long_rtt(transfer: &Transfer<'_>) -> Option<Defect> {
     let (multiple, excess) = LONG_RTT;
-    let (minimum, high) = (rtt_ms.min?, rtt_ms.p95?);
+    let rtt_ms = &transfer.figures.rtt_ms;
+    let (median, high) = (rtt_ms.p50?, rtt_ms.p95?);
+    let handshake = transfer.flow.handshake_rtt_ms.filter(|handshake| *handshake <= median).unwrap_or(0.0);
+    let minimum = rtt_ms.min?.max(handshake);
     let sentence = format!(
         "The RTT was {} or more for {} of the segments, {:.0} times its minimum of {}.",
         milliseconds(high),

@@ -261,8 +261,9 @@ pub struct SummaryBuilder {
     total_s: f64,
     small: Vec<(Party, Vec<Failure>)>,
     max_losses: Option<Losses>,
-    /// The worst defect, with its flow and direction.
+    /// The worst defect, with its flow and direction, and the number of flows with one.
     defect: Option<(Defect, usize, &'static str)>,
+    defective: u64,
 }
 
 impl SummaryBuilder {
@@ -277,6 +278,7 @@ impl SummaryBuilder {
         if flow.translation_of.is_some() {
             return; // counted with the flow that it translates
         }
+        self.defective += u64::from(has_defect(flow, transfers));
         for transfer in transfers {
             let direction = transfer.sender.direction();
             let about: Vec<&RuleClaim> = claims.iter().filter(|claim| claim.direction == direction).collect();
@@ -436,8 +438,7 @@ impl SummaryBuilder {
     /// The verdict, and what it says to the customer and to the operator.
     fn judged(&self, summary: &CaptureSummary, duration_s: f64) -> (VerdictReport, [String; 2]) {
         let counts = summary.connections;
-        let mut cases: Vec<(Party, Case)> =
-            self.times.iter().map(|(party, time)| (*party, self.case_of_time(*party, time))).collect();
+        let mut cases: Vec<(Party, Case)> = self.times.iter().map(|(party, time)| (*party, self.case_of_time(time))).collect();
         let ignored = IGNORED_SYNS.map(|(code, meaning)| (self.findings.get(code).copied().unwrap_or(0), meaning));
         for (party, case) in
             cases_of_connections(counts, ignored).into_iter().chain(self.cases_of_small_flows(summary, duration_s))
@@ -455,18 +456,20 @@ impl SummaryBuilder {
             let said = case.said.clone().unwrap_or_else(|| [case.evidence.clone(), case.evidence.clone()]);
             return (Case { evidence: case.evidence + &besides, ..case }.report(party.verdict()), said);
         }
-        if let Some((defect, flow, direction)) = &self.defect {
-            let evidence = format!("Flow {flow} {direction}: {}", defect.sentence);
+        let noticed = self.defect.as_ref().map(|found| (found, format!("Flow {} {}: {}", found.1, found.2, found.0.sentence)));
+        let is_common = self.defective as f64 >= MATTERS * (opened(counts) + counts.midstream) as f64;
+        if let Some(((defect, flow, direction), evidence)) = noticed.clone().filter(|_| is_common) {
             let case = Case { share: defect.share, flow: Some(*flow), direction: Some(direction), ..Case::default() };
             let said = [defect.sentence.clone(), evidence.clone()];
             return (Case { evidence, ..case }.report(verdict_about(defect.kind)), said);
         }
-        let evidence = self.nothing_wrong(counts) + &besides;
+        let few = noticed.map_or_else(String::new, |(_, text)| format!(" Besides, {}", text.replacen("Flow", "flow", 1)));
+        let evidence = self.nothing_wrong(counts) + if few.is_empty() { &besides } else { &few };
         let said = [NOTHING_SLOWER.to_owned(), evidence.clone()];
         (Case { evidence, ..Case::default() }.report(NOTHING_WRONG), said)
     }
 
-    fn case_of_time(&self, party: Party, time: &OwnedTime) -> Case {
+    fn case_of_time(&self, time: &OwnedTime) -> Case {
         let share = if self.total_s != 0.0 { (time.seconds / self.total_s).min(1.0) } else { 0.0 };
         let Cause { flow, direction, evidence, said } = &time.largest.1;
         let evidence = format!(
@@ -546,6 +549,11 @@ fn verdict_about(defect: DefectKind) -> &'static str {
         DefectKind::OneSegment => Party::SendingHost.verdict(),
         DefectKind::LongRtt => UNCLEAR,
     }
+}
+
+fn has_defect(flow: &FlowReport, transfers: &[Transfer<'_>]) -> bool {
+    let of_end = |end: &SendingEnd| defects::of_end(flow, *end).is_some();
+    transfers.iter().any(|transfer| defects::of_transfer(transfer).is_some()) || SendingEnd::BOTH.iter().any(of_end)
 }
 
 /// Connections whose beginning was captured.
