@@ -16,7 +16,14 @@ from ackclock.format import column_ms, column_percent, many, rate, size
 from ackclock.statistics.summary_stats import stats_of
 
 if TYPE_CHECKING:
-    from ackclock.documents.engine import DirectionReport, FlowReport, Report, UdpDirectionReport, UdpFlowReport
+    from ackclock.documents.engine import (
+        CaptureSummary,
+        DirectionReport,
+        FlowReport,
+        Report,
+        UdpDirectionReport,
+        UdpFlowReport,
+    )
 
 MAX_FLOWS = 10
 """Flows of each table; `--all`, `--json` and `--out` have all."""
@@ -78,13 +85,24 @@ def _summary(document: Report, listed: int) -> Table:
     table.add_column("", no_wrap=True)
     table.add_column("", overflow="fold")
     if listed:
-        table.add_row("verdict", verdict_line(summary))
+        table.add_row("verdict", verdict_line(summary) if listed > 1 else _verdict_of_one(summary))
         table.add_row("customer", summary["customer"])
-        table.add_row("operator", summary["operator"])
+        if listed > 1:
+            table.add_row("operator", summary["operator"])
         table.add_row("connections", connections_line(summary))
     for name, line in capture_lines(document):
         table.add_row(name, line)
     return table
+
+
+def _verdict_of_one(summary: CaptureSummary) -> str:
+    """The verdict of a capture with one flow, without what its findings below repeat."""
+    line = verdict_line(summary)
+    verdict, _, reason = line.partition(": ")
+    whole, flow, _ = reason.partition("Flow 1 ")
+    if not flow:
+        return line
+    return f"{verdict}: {whole.strip()}" if whole.strip() else verdict
 
 
 def _udp(flows: Sequence[UdpFlowReport], listed: int) -> Table:

@@ -6,7 +6,8 @@ use ackclock_trace::report::{
     CaptureIndex, CaptureSummary, ConnectionCounts, FindingThresholds, FlowReport, FlowRows, ListenerFacts, Report,
 };
 
-const THRESHOLDS: FindingThresholds = FindingThresholds { bytes: 20_000, ttl_difference: 1, think_s: 0.5, packets: 10 };
+const THRESHOLDS: FindingThresholds =
+    FindingThresholds { bytes: 20_000, ttl_difference: 1, think_s: 0.5, retransmitted: 5, packets: 10 };
 const RTT_MS: u64 = 20;
 
 fn syn(seq: u32) -> Tcp<'static> {
