@@ -9,7 +9,7 @@ use ackclock_trace::report::{DirectionReport, FlowReport};
 /// Share of retransmitted segments, and their minimum number.
 pub const MANY_RETRANSMITTED: (f64, u64) = (0.3, 5);
 /// Multiple of the minimum RTT, and its excess in ms, of which a tenth of the samples has more.
-const LONG_RTT: (f64, f64) = (5.0, 5.0);
+const LONG_RTT: (f64, f64) = (5.0, 25.0);
 /// Minimum number of samples of a tenth.
 const SAMPLES: u64 = 20;
 /// Segments that are sent one at a time.
