@@ -575,6 +575,8 @@ class UdpDirectionReport(TypedDict):
     bottleneck_buffer_bytes: NotRequired[BufferReport]
     delay_loss_correlation: NotRequired[float | None]
     loss_cause: NotRequired[LossCauseReport]
+    policer: NotRequired[PolicerReport | None]
+    path_mtu: NotRequired[PathMtuReport | None]
 
 class UdpFlowReport(TypedDict):
     """One UDP flow. The client sent its first datagram."""
