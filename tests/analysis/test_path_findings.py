@@ -159,8 +159,8 @@ def test_random_loss_is_told_without_a_model_and_to_the_operator(tmp_path):
     for taken in (ends, ends[:1], ends[1:]):
         summary = analyze(*taken).document["summary"]
         assert summary["verdict"]["verdict"] == "network"
-        for said in (summary["verdict"]["evidence"], summary["customer"], summary["operator"]):
-            assert not re.search("Padhye|square-root|Reno|CUBIC|BBR|long queue", said), said
+        for found_texts in (summary["verdict"]["evidence"], summary["customer"], summary["operator"]):
+            assert not re.search("Padhye|square-root|Reno|CUBIC|BBR|long queue", found_texts), found_texts
     found = findings(*ends)["loss_radio"]
     assert found["owner"] == "operator"
     assert re.match(
