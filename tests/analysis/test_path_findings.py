@@ -154,13 +154,13 @@ def test_upload_is_not_blamed_when_the_uplink_has_no_queue(tmp_path, hop, flows)
 
 
 @pytest.mark.finding("C35")
-def test_random_loss_is_told_without_a_model_and_to_the_operator(tmp_path):
+def test_random_loss_is_reported_without_a_model_and_to_the_operator(tmp_path):
     ends = captures(tmp_path, {**LINE, "rate": "50 Mb/s", "loss": {"down": 0.01}}, tcp={"variant": "reno"})
     for taken in (ends, ends[:1], ends[1:]):
         summary = analyze(*taken).document["summary"]
         assert summary["verdict"]["verdict"] == "network"
-        for found_texts in (summary["verdict"]["evidence"], summary["customer"], summary["operator"]):
-            assert not re.search("Padhye|square-root|Reno|CUBIC|BBR|long queue", found_texts), found_texts
+        for text in (summary["verdict"]["evidence"], summary["customer"], summary["operator"]):
+            assert not re.search("Padhye|square-root|Reno|CUBIC|BBR|long queue", text), text
     found = findings(*ends)["loss_radio"]
     assert found["owner"] == "operator"
     assert re.match(

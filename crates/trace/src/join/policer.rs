@@ -170,7 +170,7 @@ impl PolicedRun {
         before > FULL_WAIT * longest && before * mean_rate > 2.0 * MAX_WAIT * 2.0 * self.half_packet
     }
 
-    /// The most bytes that passed within [`THROUGHPUT_WINDOW_NS`].
+    /// The maximum bytes that passed within [`THROUGHPUT_WINDOW_NS`].
     fn max_passed(&self) -> u64 {
         let passed: Vec<&PolicedPacket> = self.packets.iter().filter(|packet| packet.fate != Fate::Lost).collect();
         let (mut from, mut bytes, mut max) = (0, 0u64, 0u64);

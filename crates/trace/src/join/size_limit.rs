@@ -1,4 +1,4 @@
-//! A limit of the packets' size that nobody reports to the sender (a black hole of path MTU discovery,
+//! A limit of the packets' size that no router reports to the sender (a black hole of path MTU discovery,
 //! RFC 2923, section 2.1): every packet above a size is lost, every smaller one is delivered.
 
 /// A packet of which the fate is known.
