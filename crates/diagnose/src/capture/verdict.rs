@@ -134,7 +134,7 @@ struct Case {
     flow: Option<usize>,
     direction: Option<&'static str>,
     /// The sentences for the customer and for the operator; the evidence if there is none.
-    said: Option<[String; 2]>,
+    sentences: Option<[String; 2]>,
 }
 
 impl Case {
@@ -156,7 +156,7 @@ struct Cause {
     direction: &'static str,
     evidence: String,
     /// For the customer and for the operator.
-    said: [String; 2],
+    sentences: [String; 2],
 }
 
 impl Cause {
@@ -166,7 +166,7 @@ impl Cause {
             flow: number,
             direction: by.direction,
             evidence: if by.claim.has_models { by.stated().into() } else { by.claim.evidence.clone() },
-            said: [by.sentence(), format!("{}: {}", figures_of(flow, by.direction), by.stated())],
+            sentences: [by.sentence(), format!("{}: {}", figures_of(flow, by.direction), by.stated())],
         }
     }
 }
@@ -420,7 +420,7 @@ impl SummaryBuilder {
             self.findings.iter().map(|(&finding, &flows)| FindingCount { finding, flows }).collect();
         listed.sort_by(|a, b| b.flows.cmp(&a.flows).then(a.finding.cmp(b.finding)));
         let of_capture = of_capture.map(|rule| FindingCount { finding: rule.code, flows: connections });
-        let (verdict, [customer, operator]) = self.judged(&summary, head.duration_s);
+        let (verdict, [customer, operator]) = self.verdict_and_sentences(&summary, head.duration_s);
         CaptureSummary {
             verdict: Some(verdict),
             customer: Some(customer),
@@ -432,11 +432,11 @@ impl SummaryBuilder {
 
     #[cfg(test)]
     pub(super) fn verdict_of(&self, summary: &CaptureSummary, duration_s: f64) -> VerdictReport {
-        self.judged(summary, duration_s).0
+        self.verdict_and_sentences(summary, duration_s).0
     }
 
     /// The verdict, and what it says to the customer and to the operator.
-    fn judged(&self, summary: &CaptureSummary, duration_s: f64) -> (VerdictReport, [String; 2]) {
+    fn verdict_and_sentences(&self, summary: &CaptureSummary, duration_s: f64) -> (VerdictReport, [String; 2]) {
         let counts = summary.connections;
         let mut cases: Vec<(Party, Case)> = self.times.iter().map(|(party, time)| (*party, self.case_of_time(time))).collect();
         let ignored = IGNORED_SYNS.map(|(code, meaning)| (self.findings.get(code).copied().unwrap_or(0), meaning));
@@ -453,25 +453,25 @@ impl SummaryBuilder {
         let is_network = worst.as_ref().is_some_and(|(party, _)| *party == Party::Network);
         let besides = self.max_losses.filter(|_| !is_network).map_or_else(String::new, |losses| losses.sentence());
         if let Some((party, case)) = worst.filter(|(_, case)| case.share >= MATTERS) {
-            let said = case.said.clone().unwrap_or_else(|| [case.evidence.clone(), case.evidence.clone()]);
-            return (Case { evidence: case.evidence + &besides, ..case }.report(party.verdict()), said);
+            let sentences = case.sentences.clone().unwrap_or_else(|| [case.evidence.clone(), case.evidence.clone()]);
+            return (Case { evidence: case.evidence + &besides, ..case }.report(party.verdict()), sentences);
         }
         let noticed = self.defect.as_ref().map(|found| (found, format!("Flow {} {}: {}", found.1, found.2, found.0.sentence)));
         let is_common = self.defective as f64 >= MATTERS * (opened(counts) + counts.midstream) as f64;
         if let Some(((defect, flow, direction), evidence)) = noticed.clone().filter(|_| is_common) {
             let case = Case { share: defect.share, flow: Some(*flow), direction: Some(direction), ..Case::default() };
-            let said = [defect.sentence.clone(), evidence.clone()];
-            return (Case { evidence, ..case }.report(verdict_about(defect.kind)), said);
+            let sentences = [defect.sentence.clone(), evidence.clone()];
+            return (Case { evidence, ..case }.report(verdict_about(defect.kind)), sentences);
         }
         let few = noticed.map_or_else(String::new, |(_, text)| format!(" Besides, {}", text.replacen("Flow", "flow", 1)));
         let evidence = self.nothing_wrong(counts) + if few.is_empty() { &besides } else { &few };
-        let said = [NOTHING_SLOWER.to_owned(), evidence.clone()];
-        (Case { evidence, ..Case::default() }.report(NOTHING_WRONG), said)
+        let sentences = [NOTHING_SLOWER.to_owned(), evidence.clone()];
+        (Case { evidence, ..Case::default() }.report(NOTHING_WRONG), sentences)
     }
 
     fn case_of_time(&self, time: &OwnedTime) -> Case {
         let share = if self.total_s != 0.0 { (time.seconds / self.total_s).min(1.0) } else { 0.0 };
-        let Cause { flow, direction, evidence, said } = &time.largest.1;
+        let Cause { flow, direction, evidence, sentences } = &time.largest.1;
         let evidence = format!(
             "{} of {} s in {} of data was {}. Flow {flow} {direction}: {evidence}",
             whole_percent(share),
@@ -479,7 +479,7 @@ impl SummaryBuilder {
             many(self.directions, "direction"),
             time.words(self.total_s)
         );
-        Case { share, evidence, flow: Some(*flow), direction: Some(direction), said: Some(said.clone()) }
+        Case { share, evidence, flow: Some(*flow), direction: Some(direction), sentences: Some(sentences.clone()) }
     }
 
     /// Connections that failed or waited, and loss recovery of the worst flow, in a capture without
@@ -566,7 +566,7 @@ fn worst_row(summary: &CaptureSummary) -> Option<&TopRow> {
     summary.top.iter().find(|list| list.of == "flow" && list.by == "time_lost_s")?.rows.first()
 }
 
-/// `ignored`: numbers of connections whose SYN a server ignored, and what is said of them.
+/// `ignored`: numbers of connections whose SYN a server ignored, and what that means.
 fn cases_of_connections(counts: ConnectionCounts, ignored: [(u64, &'static str); 2]) -> Vec<(Party, Case)> {
     let tried = opened(counts);
     let unexplained = counts.unanswered.saturating_sub(ignored.iter().map(|(count, _)| count).sum());
@@ -598,13 +598,13 @@ fn case_of_failures(failures: &[Failure], connections: u64) -> Case {
     } else {
         format!("{} of {connections} connections failed or waited. ", failures.len())
     };
-    let Cause { flow, direction, evidence, said } = &worst.cause;
+    let Cause { flow, direction, evidence, sentences } = &worst.cause;
     Case {
         share,
         evidence: format!("{count}Flow {flow} {direction}: {evidence}"),
         flow: Some(*flow),
         direction: Some(direction),
-        said: Some(said.clone()),
+        sentences: Some(sentences.clone()),
     }
 }
 

@@ -50,7 +50,7 @@ const THROUGHPUT_WINDOW_NS: i64 = 200_000_000;
 const REFINED: usize = 4;
 const STEPS: [f64; 4] = [0.01, 0.002, 0.0004, 0.0001];
 const SIDE: i32 = 8;
-/// Bins of levels above which the first candidates are not told apart.
+/// Bins of levels above which the first candidates are not separated.
 const MAX_BINS: usize = 1 << 16;
 
 /// A packet on its way to a policer.
