@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ackclock.errors import AckclockError
 from studies.analyzer.host_namespaces import enter_user_namespace
 from studies.findings import kernel_side, simulated_side, situations
 from studies.outcome_files import begun_within, keep, kept, page_parser, write_page
@@ -149,7 +150,7 @@ def score(outcomes: Sequence[Mapping[str, Any]], side: str, finding: str) -> tup
     return result, failed
 
 
-def page(outcomes: Sequence[Mapping[str, Any]], seed: int) -> str:
+def page(outcomes: Sequence[Mapping[str, Any]], seed: int, missing: int) -> str:
     """The page's text."""
     lines = [
         "# How often each finding is right",
@@ -160,7 +161,7 @@ def page(outcomes: Sequence[Mapping[str, Any]], seed: int) -> str:
         "20 ms at 20 Mb/s, half over drawn paths with offloads on or off, 96 to 65,535 captured bytes and, in",
         "every second, a download beside; and by simulated captures, thirty times each. Precision is the share",
         "of right ones among those that are shown; recall the share of those shown among the true.",
-        f"The target of both is {TARGET:g}.",
+        f"The target of both is {TARGET:g}. {f'{missing} runs are not made yet.' if missing else ''}".rstrip(),
         "",
         "| finding | side | shown, true | missed | shown, not true | silent | precision | recall |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
@@ -226,7 +227,7 @@ def _run_part(options: argparse.Namespace) -> None:
     for task in begun_within(options.minutes, (task for task in wanted if _key(asdict(task)) not in stored)):
         try:
             keep(options.kept, task.observe())
-        except (RuntimeError, OSError) as error:
+        except (AckclockError, RuntimeError, OSError) as error:
             print(f"{task.finding}, {task.title}: not run: {error}", file=sys.stderr)
 
 
@@ -257,7 +258,7 @@ def main() -> int:
         missing = [key for key in wanted if key not in stored]
         if missing:
             print(f"{len(missing)} of {len(wanted)} runs are left: call it again with the same --kept", file=sys.stderr)
-        write_page(options.file, page([stored[key] for key in wanted if key in stored], options.seed))
+        write_page(options.file, page([stored[key] for key in wanted if key in stored], options.seed, len(missing)))
         return 1 if failed else 0
 
 

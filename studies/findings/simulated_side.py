@@ -112,26 +112,9 @@ def _full(link: Link, draw: random.Random) -> Case:
     return link.case(draw.uniform(1.5, 4.0))
 
 
-def _programmed(link: Link, _: random.Random) -> Case:
-    """A program that writes at a third of the rate."""
-    return link.case(flow={"workload": {"kind": "cbr", "rate": f"{link.rate_mbps / 3:.3f} Mb/s", "transport": "tcp"}})
-
-
 def _reordered(link: Link, draw: random.Random) -> Case:
     delay = f"{max(2.0, 0.2 * link.rtt_ms):.2f} ms"
     return link.case(reorder={"down": {"mean": round(draw.uniform(0.01, 0.03), 4), "delay": delay}})
-
-
-def _uplink(link: Link, queue_ms: float, uploads: int) -> Case:
-    up = max(0.5, link.rate_mbps / 12)
-    return link.case(
-        rate={"down": f"{link.rate_mbps} Mb/s", "up": f"{up:.3f} Mb/s"},
-        queue={
-            "down": {"bytes": f"{max(9000, round(2 * link.bdp_bytes))} B"},
-            "up": {"bytes": f"{round(up * 125 * queue_ms)} B"},
-        },
-        cross=tuple({"workload": {"kind": "bulk"}, "direction": "up"} for _ in range(uploads)),
-    )
 
 
 SITUATIONS: Mapping[str, tuple[Sequence[Simulated], Sequence[Simulated]]] = {
@@ -161,22 +144,11 @@ SITUATIONS: Mapping[str, tuple[Sequence[Simulated], Sequence[Simulated]]] = {
     ),
     "bottleneck": (
         [Simulated("a full line with a queue", _SERVER, _full)],
-        [Simulated("a receive buffer below the bandwidth-delay product", _SERVER, _window), Simulated("a program slower than the line", _SERVER, _programmed)],
-    ),
-    "application": (
-        [Simulated("a program slower than the line", _SERVER, _programmed)],
-        [Simulated("a full line with a queue", _SERVER, _full), Simulated("a receive buffer below the bandwidth-delay product", _SERVER, _window)],
+        [Simulated("a receive buffer below the bandwidth-delay product", _SERVER, _window)],
     ),
     "reordering": (
         [Simulated("1 to 3 % of the packets take longer", ("client",), _reordered)],
         [Simulated("random loss", ("client",), _random_loss), Simulated("overflows", ("client",), _overflow)],
-    ),
-    "upload_slows_download": (
-        [Simulated("an upload that fills a deep queue", ("client",), lambda link, draw: _uplink(link, draw.uniform(300, 900), 1))],
-        [
-            Simulated("an upload before a short queue", ("client",), lambda link, _: _uplink(link, 15.0, 1)),
-            Simulated("no upload", ("client",), lambda link, _: _uplink(link, 600.0, 0)),
-        ],
     ),
 }  # fmt: skip
 
