@@ -10,11 +10,13 @@ use ackclock_trace::report::PathMtuReport;
 /// largest packet that happened to be sent.
 const EVERY_PATH: u32 = 1280;
 
-/// The size above which nothing of this end arrives, between two captures, or at this end by its ACKs.
+/// The size above which nothing of this end arrives, between two captures, or at this end by its ACKs: there
+/// only after a retransmission timeout, without which a router has reported the size to the sender.
 pub fn size_limit<'a>(connection: &Connection<'a>, end: SendingEnd) -> Option<&'a PathMtuReport> {
     let figures = end.direction_of(connection.flow);
     match &figures.joined {
         Some(joined) => joined.path_mtu.as_ref(),
+        None if figures.rto_retransmits == 0 => None,
         None => figures.inferred_path.as_ref()?.path_mtu.as_ref(),
     }
 }

@@ -380,6 +380,7 @@ const ROWS: &[Row] = &[
         "path_mtu",
         |case| {
             let path_mtu = Some(PathMtuReport { delivered_bytes: 152, lost_bytes: 1500, lost: 7 });
+            case.data().rto_retransmits = 6;
             case.data().inferred_path = Some(PathEstimate { by: "acks", path_mtu, ..PathEstimate::default() });
         },
         // Two captures have the fate of each packet.
