@@ -56,8 +56,9 @@ pub fn retransmitted(figures: &DirectionReport) -> Option<Defect> {
     let (many, number) = MANY_RETRANSMITTED;
     let needed = figures.retransmitted_segments.saturating_sub(u64::from(figures.spurious_retransmits));
     let share = needed as f64 / figures.segments.max(1) as f64;
-    let sentence = format!("{needed} of {} segments were retransmitted.", figures.segments.max(needed));
-    (needed >= number && share >= many).then_some(Defect { kind: DefectKind::Retransmitted, share: share.min(1.0), sentence })
+    let sentence = || format!("{needed} of {} segments were retransmitted.", figures.segments.max(needed));
+    let defect = || Defect { kind: DefectKind::Retransmitted, share: share.min(1.0), sentence: sentence() };
+    (needed >= number && share >= many).then(defect)
 }
 
 fn unanswered(figures: &DirectionReport) -> Option<Defect> {
@@ -73,12 +74,10 @@ fn unanswered(figures: &DirectionReport) -> Option<Defect> {
 fn one_segment(transfer: &Transfer<'_>) -> Option<Defect> {
     let (figures, pauses) = (transfer.figures, transfer.limited().application.unwrap_or(0.0));
     let is_alone = figures.outstanding_bytes.max <= u64::from(figures.largest_segment_bytes);
-    let sentence = format!(
-        "Never more than one segment, {}, was in flight, so that each one took an RTT.",
-        size(figures.outstanding_bytes.max as f64)
-    );
-    let defect = Defect { kind: DefectKind::OneSegment, share: 1.0 - pauses, sentence };
-    (figures.segments >= ALONE && is_alone && pauses < PAUSES).then_some(defect)
+    let in_flight = || size(figures.outstanding_bytes.max as f64);
+    let sentence = || format!("Never more than one segment, {}, was in flight, so that each one took an RTT.", in_flight());
+    let defect = || Defect { kind: DefectKind::OneSegment, share: 1.0 - pauses, sentence: sentence() };
+    (figures.segments >= ALONE && is_alone && pauses < PAUSES).then(defect)
 }
 
 /// p95 stands for the quantile of 90 %, which reports do not have: it is the larger one. A minimum below
@@ -89,13 +88,15 @@ fn long_rtt(transfer: &Transfer<'_>) -> Option<Defect> {
     let (median, high) = (rtt_ms.p50?, rtt_ms.p95?);
     let handshake = transfer.flow.handshake_rtt_ms.filter(|handshake| *handshake <= median).unwrap_or(0.0);
     let minimum = rtt_ms.min?.max(handshake);
-    let sentence = format!(
-        "The RTT was {} or more for {} of the segments, {:.0} times its minimum of {}.",
-        milliseconds(high),
-        whole_percent(0.05),
-        high / minimum.max(1e-3),
-        milliseconds(minimum)
-    );
+    let sentence = || {
+        format!(
+            "The RTT was {} or more for {} of the segments, {:.0} times its minimum of {}.",
+            milliseconds(high),
+            whole_percent(0.05),
+            high / minimum.max(1e-3),
+            milliseconds(minimum)
+        )
+    };
     let is_long = rtt_ms.count >= SAMPLES && high >= multiple * minimum && high - minimum >= excess;
-    is_long.then_some(Defect { kind: DefectKind::LongRtt, share: 0.05, sentence })
+    is_long.then(|| Defect { kind: DefectKind::LongRtt, share: 0.05, sentence: sentence() })
 }

@@ -105,7 +105,7 @@ impl<'a> CaptureDiagnosis<'a> {
             queued_against: if self.second.is_some() {
                 [None; 2]
             } else {
-                self.indexes[0].queued_against(number, &self.first.flow(number))
+                index.queued_against(number, &self.first.flow(number))
             },
             starts_s: [self.head.start_s, second_start].map(|start| start.unwrap_or(0.0)),
             may_have_findings: self.may_have_findings(number),

@@ -278,7 +278,7 @@ impl SummaryBuilder {
         if flow.translation_of.is_some() {
             return; // counted with the flow that it translates
         }
-        self.defective += u64::from(has_defect(flow, transfers));
+        self.add_defects(flow, transfers);
         for transfer in transfers {
             let direction = transfer.sender.direction();
             let about: Vec<&RuleClaim> = claims.iter().filter(|claim| claim.direction == direction).collect();
@@ -286,12 +286,10 @@ impl SummaryBuilder {
             self.unknown += u64::from(about.iter().any(|claim| claim.rule.code == "far_end"));
             self.total_s += flow.duration_s;
             self.add_losses(transfer);
-            self.add_defect(flow, transfer.sender, defects::of_transfer(transfer));
             about.iter().for_each(|claim| self.add_limit(transfer, claim));
             self.add_waits(transfer, claims, &about);
         }
         if transfers.is_empty() {
-            SendingEnd::BOTH.iter().for_each(|end| self.add_defect(flow, *end, defects::of_end(flow, *end)));
             self.add_small(flow, claims);
         }
     }
@@ -323,11 +321,17 @@ impl SummaryBuilder {
         }
     }
 
-    /// Keeps the first of the worst defects.
-    fn add_defect(&mut self, flow: &FlowReport, end: SendingEnd, defect: Option<Defect>) {
-        let Some(defect) = defect else { return };
-        if self.defect.as_ref().is_none_or(|(known, ..)| defect.kind > known.kind) {
-            self.defect = Some((defect, flow.flow.unwrap_or(0), end.direction()));
+    /// Counts a flow with a defect, and keeps the first of the worst ones: of the directions with enough data,
+    /// or of both ends without any.
+    fn add_defects(&mut self, flow: &FlowReport, transfers: &[Transfer<'_>]) {
+        let of_ends = SendingEnd::BOTH.map(|end| (end, defects::of_end(flow, end)));
+        let of_transfers: Vec<_> = transfers.iter().map(|transfer| (transfer.sender, defects::of_transfer(transfer))).collect();
+        self.defective += u64::from(of_ends.iter().chain(&of_transfers).any(|(_, defect)| defect.is_some()));
+        let own = if transfers.is_empty() { of_ends.into() } else { of_transfers };
+        for (end, defect) in own.into_iter().filter_map(|(end, defect)| Some((end, defect?))) {
+            if self.defect.as_ref().is_none_or(|(known, ..)| defect.kind > known.kind) {
+                self.defect = Some((defect, flow.flow.unwrap_or(0), end.direction()));
+            }
         }
     }
 
@@ -549,11 +553,6 @@ fn verdict_about(defect: DefectKind) -> &'static str {
         DefectKind::OneSegment => Party::SendingHost.verdict(),
         DefectKind::LongRtt => UNCLEAR,
     }
-}
-
-fn has_defect(flow: &FlowReport, transfers: &[Transfer<'_>]) -> bool {
-    let of_end = |end: &SendingEnd| defects::of_end(flow, *end).is_some();
-    transfers.iter().any(|transfer| defects::of_transfer(transfer).is_some()) || SendingEnd::BOTH.iter().any(of_end)
 }
 
 /// Connections whose beginning was captured.
