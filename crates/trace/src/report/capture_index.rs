@@ -35,8 +35,8 @@ pub struct CaptureIndex {
     listeners: Listeners,
     /// Flows that are translations of another one, and that one.
     translations: BTreeMap<u32, u32>,
-    /// The directions with a standing queue that were captured at their sender.
-    queued: Vec<QueuedDirection>,
+    /// The directions with a standing queue that were captured at their sender, by sender and receiver.
+    queued: HashMap<(u128, u128), Vec<QueuedDirection>>,
 }
 
 /// A direction of data, captured at its sender, with a queue on its path. The other flows between the
@@ -45,9 +45,6 @@ pub struct CaptureIndex {
 pub struct QueuedDirection {
     /// Number of the flow, from 1.
     pub flow: usize,
-    /// Addresses.
-    pub sender: u128,
-    pub receiver: u128,
     /// First and last packet of the flow, nanoseconds.
     pub span: (i64, i64),
     /// Share of its time with a queue.
@@ -95,7 +92,9 @@ impl CaptureIndex {
             if compared || correlated.binary_search(&number).is_ok() || shows_evidence(&flow, thresholds) {
                 index.to_diagnose.push(number as u32);
             }
-            index.queued.extend(queued_directions(number, &flow, thresholds));
+            for (hosts, queued) in queued_directions(number, &flow, thresholds) {
+                index.queued.entry(hosts).or_default().push(queued);
+            }
             index.sizes.push((bytes, number as u32));
             index.listeners.note(&flow);
             opened.extend(listeners::initial_numbers(&flow).map(|numbers| (numbers, number as u32)));
@@ -164,12 +163,12 @@ impl CaptureIndex {
     pub fn queued_against(&self, number: usize, flow: &Flow) -> [Option<QueuedDirection>; 2] {
         let (start, end) = (flow.first_at(), flow.last_at());
         [flow.client(), flow.client().other()].map(|side| {
-            let (sender, receiver) = (flow.endpoint(side).ip, flow.endpoint(side.other()).ip);
+            let back = self.queued.get(&(flow.endpoint(side.other()).ip, flow.endpoint(side).ip))?;
             let is_against = |queued: &&QueuedDirection| {
                 let common = queued.span.1.min(end).saturating_sub(queued.span.0.max(start));
-                queued.sender == receiver && queued.receiver == sender && 2 * common >= end - start && queued.flow != number + 1
+                2 * common >= end - start && queued.flow != number + 1
             };
-            self.queued.iter().filter(is_against).max_by(|a, b| a.queue_ms.total_cmp(&b.queue_ms)).copied()
+            back.iter().filter(is_against).max_by(|a, b| a.queue_ms.total_cmp(&b.queue_ms)).copied()
         })
     }
 
@@ -204,7 +203,12 @@ fn sent(flow: &Flow) -> impl Iterator<Item = (u128, f64)> + '_ {
 /// Share of the time of a standing queue that matters to other flows.
 const QUEUED_SHARE: f64 = 0.2;
 
-fn queued_directions(number: usize, flow: &Flow, thresholds: FindingThresholds) -> impl Iterator<Item = QueuedDirection> {
+/// With the addresses of sender and receiver.
+fn queued_directions(
+    number: usize,
+    flow: &Flow,
+    thresholds: FindingThresholds,
+) -> impl Iterator<Item = ((u128, u128), QueuedDirection)> {
     let has_data = |side: Side| flow.direction(side).stats().is_some_and(|stats| stats.bytes().unique >= thresholds.bytes);
     let of_side = |side: Side| {
         let place = if side == flow.client() { VantagePoint::Client } else { VantagePoint::Server };
@@ -214,16 +218,16 @@ fn queued_directions(number: usize, flow: &Flow, thresholds: FindingThresholds) 
         let share = limits::of(flow, side, place)?.path_rate.filter(|share| *share >= QUEUED_SHARE)?;
         let rtt = flow.direction(side).rtt().from_acks().summary_ms();
         let (min, high) = (rtt.min?, rtt.p95?);
-        Some(QueuedDirection {
+        let hosts = (flow.endpoint(side).ip, flow.endpoint(side.other()).ip);
+        let queued = QueuedDirection {
             flow: number + 1,
-            sender: flow.endpoint(side).ip,
-            receiver: flow.endpoint(side.other()).ip,
             span: (flow.first_at(), flow.last_at()),
             share,
             queue_ms: high - min,
             min_rtt_ms: min,
             goodput_bps: super::direction::throughput_bps(flow, side).unwrap_or(0.0),
-        })
+        };
+        Some((hosts, queued))
     };
     [flow.client(), flow.client().other()].map(of_side).into_iter().flatten()
 }
