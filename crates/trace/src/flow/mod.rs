@@ -50,7 +50,7 @@ pub use syn_offer::SynOffer;
 use crate::compact::{Compact, Reader, Writer};
 use crate::decode::{BoxedKey, EndpointAddress, Flags, Segment};
 use rules::RULES;
-use seq::seq_diff;
+pub(crate) use seq::seq_diff;
 
 /// One connection.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ mod dispersion;
 mod sent_segments;
 
 pub use dispersion::{RateEstimate, estimate_rate};
+pub use sent_segments::SentSegments;
 
 pub use crate::join::token_bucket::find as token_bucket;
 

@@ -2,6 +2,7 @@
 //! was lost, and the ACK of one before the first hole shows how long it took.
 
 use super::{FlowArrivals, NumberedArrival};
+use crate::flow::seq_diff;
 use crate::join::Fate;
 use crate::join::policer::{PolicedPacket, PolicedRun};
 use crate::join::size_limit::{self, SizeLimit, SizedPacket};
@@ -20,34 +21,26 @@ struct SentSegment {
 
 /// The segments of new data, in order of their numbers, and all transmissions, in order of departure.
 #[derive(Debug, Default)]
-struct SentSegments {
+pub struct SentSegments {
     segments: Vec<SentSegment>,
     packets: Vec<PolicedPacket>,
     /// Number of the segments that an ACK covers.
     acked: usize,
+    /// The smallest delay, nanoseconds; none without an RTT.
+    floor: Option<i64>,
 }
 
 impl FlowArrivals {
-    /// The packets of a direction whose capture is at its sender; none without an RTT.
-    pub fn policed(&self) -> Option<PolicedRun> {
-        let (mut sent, origin) = self.sent()?;
-        let floor = sent.acknowledge(&self.acks, origin)?;
-        Some(PolicedRun::new(sent.packets, floor))
-    }
-
-    /// The size above which nothing was acknowledged of a direction whose capture is at its sender, while
-    /// shorter segments were, and its peer went on to send. A handshake that was completed carries
-    /// segments without data.
-    pub fn size_limit(&self, is_established: bool) -> Option<SizeLimit> {
-        let (mut sent, origin) = self.sent()?;
-        sent.acknowledge(&self.acks, origin);
+    /// The size above which nothing was acknowledged of what was `sent`, while shorter segments were, and the
+    /// peer went on to send. A handshake that was completed carries segments without data.
+    pub fn size_limit(&self, sent: &SentSegments, is_established: bool) -> Option<SizeLimit> {
         let handshake = is_established.then_some(SizedPacket { at: 0, len: self.header, is_lost: false });
         let packets: Vec<SizedPacket> = handshake.into_iter().chain(sent.sized()).collect();
         size_limit::find(&packets, self.peer_at?)
     }
 
-    /// The segments that were sent, and the first sequence number.
-    fn sent(&self) -> Option<(SentSegments, u32)> {
+    /// The segments of a direction whose capture is at its sender; none without data.
+    pub fn sent(&self) -> Option<SentSegments> {
         let origin = self.data.first()?.number;
         let mut sent = SentSegments::default();
         let mut highest = 0;
@@ -64,11 +57,17 @@ impl FlowArrivals {
                 break;
             }
         }
-        Some((sent, origin))
+        sent.acknowledge(&self.acks, origin);
+        Some(sent)
     }
 }
 
 impl SentSegments {
+    /// The packets as a policer met them; none without an RTT.
+    pub fn policed(self) -> Option<PolicedRun> {
+        Some(PolicedRun::new(self.packets, self.floor?))
+    }
+
     /// New data, which a network card may divide into segments.
     fn send(&mut self, packet: &NumberedArrival, start: i64, end: i64, full: i64, header: u32) {
         let is_divided = end - start > 2 * full;
@@ -96,10 +95,8 @@ impl SentSegments {
     }
 
     /// Delays of the segments that were sent once and that an ACK covers without a hole below them.
-    /// Returns the smallest one, nanoseconds.
-    fn acknowledge(&mut self, acks: &[NumberedArrival], origin: u32) -> Option<i64> {
+    fn acknowledge(&mut self, acks: &[NumberedArrival], origin: u32) {
         let (mut next, mut acked) = (0, 0);
-        let mut floor = None;
         for ack in acks {
             acked = unwrapped(acked, origin, ack.number).max(acked);
             let mut is_held = false;
@@ -109,13 +106,12 @@ impl SentSegments {
                 let delay = ack.at.saturating_sub(packet.at);
                 if !is_held && delay >= 0 {
                     packet.fate = Fate::Arrived(delay);
-                    floor = Some(floor.map_or(delay, |min: i64| min.min(delay)));
+                    self.floor = Some(self.floor.map_or(delay, |min| min.min(delay)));
                 }
                 next += 1;
             }
         }
         self.acked = next;
-        floor
     }
 
     /// The packets of which the fate is known, in order of departure: of an acknowledged segment the only
@@ -139,8 +135,7 @@ impl SentSegments {
 
 /// The position of a sequence number near one that is known.
 fn unwrapped(near: i64, origin: u32, number: u32) -> i64 {
-    let base = origin.wrapping_add(near as u32);
-    near + i64::from(number.wrapping_sub(base) as i32)
+    near + i64::from(seq_diff(origin.wrapping_add(near as u32), number))
 }
 
 #[cfg(test)]

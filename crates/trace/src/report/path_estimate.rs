@@ -2,7 +2,7 @@
 
 use super::{BucketReport, DirectionReport, FlowReport, FlowRows, PathMtuReport, PolicerReport, VantagePoint};
 use crate::flow::Side;
-use crate::infer::{ArrivalRecorder, FlowArrivals, estimate_rate, token_bucket};
+use crate::infer::{ArrivalRecorder, FlowArrivals, SentSegments, estimate_rate, token_bucket};
 use crate::join::policer;
 use crate::join::size_limit::MIN_RETRANSMITTED;
 use ackclock_contract::Document;
@@ -41,8 +41,9 @@ impl PathEstimate {
         let rate = estimate_rate(&arrivals).filter(|r| goodput.is_none_or(|goodput| r.rate_bps >= MIN_OF_GOODPUT * goodput));
         let bucket = if at_sender { None } else { token_bucket(&arrivals) };
         let is_lossy = at_sender && row.retransmitted_segments >= u64::from(MIN_RETRANSMITTED);
-        let path_mtu = if is_lossy { recorded.size_limit(is_established) } else { None };
-        let policer = if is_lossy && path_mtu.is_none() { policer(recorded, row) } else { None };
+        let sent = if is_lossy { recorded.sent() } else { None };
+        let path_mtu = sent.as_ref().and_then(|sent| recorded.size_limit(sent, is_established));
+        let policer = sent.filter(|_| path_mtu.is_none()).and_then(|sent| policer(sent, row));
         (rate.is_some() || bucket.is_some() || policer.is_some() || path_mtu.is_some()).then(|| PathEstimate {
             by,
             rate_bps: rate.map(|p| p.rate_bps),
@@ -56,12 +57,12 @@ impl PathEstimate {
 }
 
 /// The policer of a direction whose retransmissions are of lost segments.
-fn policer(recorded: &FlowArrivals, row: &DirectionReport) -> Option<PolicerReport> {
+fn policer(sent: SentSegments, row: &DirectionReport) -> Option<PolicerReport> {
     let (retransmitted, spurious) = (row.retransmitted_segments, u64::from(row.spurious_retransmits));
     if spurious * MAX_SPURIOUS > retransmitted {
         return None;
     }
-    let run = recorded.policed()?;
+    let run = sent.policed()?;
     let found = policer::find(std::slice::from_ref(&run))?;
     Some(PolicerReport::of(&found, found.drops as u32, found.other_losses as u32))
 }
