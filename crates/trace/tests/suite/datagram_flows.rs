@@ -1,24 +1,15 @@
 //! UDP flows: packets, bytes, and the RTT of QUIC's spin bit.
 
-use crate::packet_builder::{Tcp, pcap, read};
+use crate::packet_builder::{self, Tcp, pcap, read};
 use ackclock_trace::report::{Report, UdpFlowReport};
 
 const MS: u64 = 1_000_000;
 
 /// An IPv4 datagram with UDP from the client's port `port`, or to it.
 fn udp(port: u16, from_client: bool, payload: &[u8]) -> Vec<u8> {
-    let (client, server) = ([10, 0, 0, 2], [10, 0, 0, 1]);
+    let (client, server) = (([10, 0, 0, 2], port), ([10, 0, 0, 1], 443));
     let (source, destination) = if from_client { (client, server) } else { (server, client) };
-    let ports = if from_client { [port, 443] } else { [443, port] };
-    let mut out = vec![0x45, 0];
-    out.extend((28 + payload.len() as u16).to_be_bytes());
-    out.extend([0, 1, 0x40, 0, 64, 17, 0, 0]);
-    out.extend(source.into_iter().chain(destination));
-    out.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
-    out.extend((8 + payload.len() as u16).to_be_bytes());
-    out.extend([0, 0]);
-    out.extend(payload);
-    out
+    packet_builder::udp(source, destination, 1, payload)
 }
 
 fn report(packets: &[(u64, Vec<u8>)]) -> Report {

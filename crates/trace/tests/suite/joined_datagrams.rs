@@ -1,6 +1,6 @@
 //! UDP between two captures, joined by its payloads.
 
-use crate::packet_builder::pcap;
+use crate::packet_builder::{self, pcap};
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::PacketFilter;
 use ackclock_trace::join::{CaptureSide, join};
@@ -12,20 +12,10 @@ const MS: u64 = 1_000_000;
 /// An IPv4 datagram between the server (port 443) and the client; behind a NAT the client has another
 /// address and port.
 fn udp(from_server: bool, id: u16, payload: &[u8], translated: bool) -> Vec<u8> {
-    let (server, client) = ([192, 0, 2, 1], if translated { [198, 51, 100, 7] } else { [10, 0, 0, 2] });
-    let port: u16 = if translated { 61_000 } else { 5000 };
+    let server = ([192, 0, 2, 1], 443);
+    let client = if translated { ([198, 51, 100, 7], 61_000) } else { ([10, 0, 0, 2], 5000) };
     let (source, destination) = if from_server { (server, client) } else { (client, server) };
-    let ports = if from_server { [443, port] } else { [port, 443] };
-    let mut out = vec![0x45, 0];
-    out.extend((28 + payload.len() as u16).to_be_bytes());
-    out.extend(id.to_be_bytes());
-    out.extend([0x40, 0, 64, 17, 0, 0]);
-    out.extend(source.into_iter().chain(destination));
-    out.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
-    out.extend((8 + payload.len() as u16).to_be_bytes());
-    out.extend([0, 0]);
-    out.extend(payload);
-    out
+    packet_builder::udp(source, destination, id, payload)
 }
 
 /// Bytes that no other packet has.

@@ -28,6 +28,20 @@ pub struct Tcp<'a> {
     pub ttl: u8,
 }
 
+/// An IPv4 datagram with UDP between two addresses and ports, without checksums.
+pub fn udp(source: ([u8; 4], u16), destination: ([u8; 4], u16), id: u16, payload: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x45, 0];
+    out.extend((28 + payload.len() as u16).to_be_bytes());
+    out.extend(id.to_be_bytes());
+    out.extend([0x40, 0, 64, 17, 0, 0]);
+    out.extend(source.0.into_iter().chain(destination.0));
+    out.extend([source.1, destination.1].iter().flat_map(|port| port.to_be_bytes()));
+    out.extend((8 + payload.len() as u16).to_be_bytes());
+    out.extend([0, 0]);
+    out.extend(payload);
+    out
+}
+
 impl Tcp<'_> {
     /// The IPv4 datagram, without checksums.
     pub fn datagram(&self) -> Vec<u8> {
