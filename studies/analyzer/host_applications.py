@@ -28,7 +28,7 @@ def main(application: str, role: str, address: str, unanswered: str = "") -> Non
     """Run one end of an application."""
     port = PORTS[application]
     if role == "server":
-        _serve(address, port, {"http": _http, "typing": _echo, "slow-reader": _source, "short": _sized}[application])
+        serve(address, port, {"http": _http, "typing": _echo, "slow-reader": _source, "short": _sized}[application])
     elif application == "http":
         _http_client(_connect(address, port))
     elif application == "typing":
@@ -43,7 +43,8 @@ def _family(address: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def _serve(address: str, port: int, handler: Handler) -> None:
+def serve(address: str, port: int, handler: Handler) -> None:
+    """Handle each connection to a port in a thread of its own, for ever."""
     with socket.create_server((address, port), family=_family(address), backlog=512) as listener:
         while True:
             connection, _ = listener.accept()
@@ -105,7 +106,7 @@ def _echo(connection: socket.socket) -> None:
 def _typing_client(connection: socket.socket) -> None:
     rng = random.Random(3)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    threading.Thread(target=_drain, args=(connection,), daemon=True).start()
+    threading.Thread(target=drain, args=(connection,), daemon=True).start()
     end, count = time.monotonic() + TYPING_S, 0
     while time.monotonic() < end:
         count += 1
@@ -116,7 +117,8 @@ def _typing_client(connection: socket.socket) -> None:
     time.sleep(0.5)
 
 
-def _drain(connection: socket.socket) -> None:
+def drain(connection: socket.socket) -> None:
+    """Read to the end."""
     while connection.recv(65536):
         pass
 
@@ -171,7 +173,7 @@ def _fetch(target: tuple[str, int], size: int) -> None:
         with socket.create_connection(target, timeout=CONNECT_TIMEOUT_S) as connection:
             connection.settimeout(20)
             connection.sendall(b"%d\n" % size)
-            _drain(connection)
+            drain(connection)
     except OSError as error:
         print(f"{target[0]}:{target[1]}: {error}", file=sys.stderr)
 

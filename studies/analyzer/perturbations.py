@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import groupby
 from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeVar
 
 SWAP_NS = 10_000
 """Packets captured within this time may be swapped: each queue of an interface, and each direction,
@@ -84,8 +85,22 @@ def interleaved(captures: Iterable[Sequence[CapturedPacket]]) -> list[CapturedPa
     return list(merge(*captures, key=lambda packet: packet.at_ns))
 
 
-def swapped(packets: Sequence[CapturedPacket], draw: random.Random) -> list[CapturedPacket]:
-    """A tenth of the neighbors within 10 us change places, but not packets of one flow in one
+class Recorded(Protocol):
+    """A record of a capture: its time, and what its interface keeps in order."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def at_ns(self) -> int: ...
+    @property
+    def stream(self) -> object: ...
+
+
+R = TypeVar("R", bound=Recorded)
+
+
+def swapped(packets: Sequence[R], draw: random.Random, share: float = SWAPPED_SHARE) -> list[R]:
+    """A share of the neighbors within 10 us change places, but not packets of one flow in one
     direction; times stay in order.
     """
     order = list(packets)
@@ -93,7 +108,7 @@ def swapped(packets: Sequence[CapturedPacket], draw: random.Random) -> list[Capt
     while at + 1 < len(order):
         one, other = order[at], order[at + 1]
         is_close = other.at_ns - one.at_ns <= SWAP_NS and one.stream != other.stream
-        if is_close and draw.random() < SWAPPED_SHARE:
+        if is_close and draw.random() < share:
             order[at], order[at + 1] = replace(other, at_ns=one.at_ns), replace(one, at_ns=other.at_ns)
             at += 1
         at += 1

@@ -8,9 +8,10 @@ import random
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from studies.analyzer.perturbations import PCAP_HEADER, SWAP_NS, SWAPPED_SHARE
+from studies.analyzer.perturbations import PCAP_HEADER, swapped
 
 _RECORD = struct.Struct("<IIII")
 _ETHERNET, _IP = 14, 20
@@ -22,7 +23,7 @@ _WINDOW_SCALE, _NO_OPERATION = 3, 1
 class Record:
     """A record of a pcap with microseconds: its time, the packet's length, the captured bytes."""
 
-    at_us: int
+    at_ns: int
     length: int
     data: bytes
 
@@ -31,7 +32,8 @@ class Record:
         return self.data[_ETHERNET + _IP + 13]
 
     @property
-    def source(self) -> bytes:
+    def stream(self) -> bytes:
+        """The sender's address."""
         return self.data[_ETHERNET + 12 : _ETHERNET + 16]
 
 
@@ -53,12 +55,12 @@ def _read(raw: bytes) -> list[Record]:
     while at < len(raw):
         seconds, microseconds, captured, length = _RECORD.unpack_from(raw, at)
         at += _RECORD.size + captured
-        records.append(Record(seconds * 1_000_000 + microseconds, length, raw[at - captured : at]))
+        records.append(Record(1000 * (seconds * 1_000_000 + microseconds), length, raw[at - captured : at]))
     return records
 
 
 def _written(record: Record) -> bytes:
-    seconds, microseconds = divmod(record.at_us, 1_000_000)
+    seconds, microseconds = divmod(record.at_ns // 1000, 1_000_000)
     return _RECORD.pack(seconds, microseconds, len(record.data), record.length) + record.data
 
 
@@ -67,21 +69,8 @@ def _clock_steps(records: Sequence[Record], draw: random.Random) -> Sequence[Rec
     behind, out = 0, []
     for record in records:
         if draw.random() < 0.02:
-            behind = 0 if behind else draw.randrange(5_000, 200_000)
-        out.append(replace(record, at_us=record.at_us - behind))
-    return out
-
-
-def _swapped(records: Sequence[Record], draw: random.Random) -> Sequence[Record]:
-    """Neighbours of opposite directions within 10 us change places; times stay in order."""
-    out, at = list(records), 0
-    while at + 1 < len(out):
-        one, other = out[at], out[at + 1]
-        near = 1000 * (other.at_us - one.at_us) <= SWAP_NS and one.source != other.source
-        if near and draw.random() < 5 * SWAPPED_SHARE:
-            out[at], out[at + 1] = replace(other, at_us=one.at_us), replace(one, at_us=other.at_us)
-            at += 1
-        at += 1
+            behind = 0 if behind else 1000 * draw.randrange(5_000, 200_000)
+        out.append(replace(record, at_ns=record.at_ns - behind))
     return out
 
 
@@ -94,21 +83,21 @@ def _synack_first(records: Sequence[Record], _: random.Random) -> Sequence[Recor
     syn = next(number for number, record in enumerate(records) if record.flags == _SYN)
     answer = next(number for number, record in enumerate(records) if record.flags & 0x3F == _SYN_ACK)
     out = list(records)
-    at = out[syn].at_us
-    out[syn], out[answer] = replace(out[answer], at_us=at), replace(out[syn], at_us=at + 260)
-    return sorted(out, key=lambda record: record.at_us)
+    at = out[syn].at_ns
+    out[syn], out[answer] = replace(out[answer], at_ns=at), replace(out[syn], at_ns=at + 260_000)
+    return sorted(out, key=lambda record: record.at_ns)
 
 
 def _translated(records: Sequence[Record], draw: random.Random) -> Sequence[Record]:
     """Each packet twice: as it enters a translator, and 30 to 90 us later as it leaves it, with
     another address and port of the client, and a TTL of one less."""
-    client = records[0].source
+    client = records[0].stream
     port = records[0].data[_ETHERNET + _IP : _ETHERNET + _IP + 2]
     shift = draw.randrange(1, 20_000)
     out = list(records)
     for record in records:
         data = bytearray(record.data)
-        at = 0 if record.source == client else 4
+        at = 0 if record.stream == client else 4
         data[_ETHERNET + 12 + at : _ETHERNET + 16 + at] = bytes((203, 0, 113, 7))
         ports = _ETHERNET + _IP + at // 2
         (old,) = struct.unpack_from("!H", data, ports)
@@ -116,8 +105,8 @@ def _translated(records: Sequence[Record], draw: random.Random) -> Sequence[Reco
         if old >= 1024 or old == base:
             struct.pack_into("!H", data, ports, 1024 + (old + shift) % 64_000)
         data[_ETHERNET + 8] -= 1
-        out.append(replace(record, at_us=record.at_us + draw.randrange(30, 90), data=bytes(data)))
-    return sorted(out, key=lambda record: record.at_us)
+        out.append(replace(record, at_ns=record.at_ns + 1000 * draw.randrange(30, 90), data=bytes(data)))
+    return sorted(out, key=lambda record: record.at_ns)
 
 
 def _scale_stripped(records: Sequence[Record], _: random.Random) -> Sequence[Record]:
@@ -140,7 +129,7 @@ def _without_scale(record: Record) -> Record:
 
 EDITS: Mapping[str, Edit] = {
     "clock_steps": _clock_steps,
-    "swapped": _swapped,
+    "swapped": partial(swapped, share=0.5),
     "missing_records": _missing_records,
     "synack_first": _synack_first,
     "translated": _translated,

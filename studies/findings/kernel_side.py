@@ -24,10 +24,9 @@ from studies.analyzer.host_namespaces import SCRATCH, SERVER, Testbed, end_tcpdu
 from studies.findings import edits
 from studies.findings.situations import BESIDE, EDGE, Conditions, Scene, Situation
 
-_PROGRAMS = Path(__file__).with_name("programs.py")
+_PROGRAMS = "studies.findings.programs"
 _SETTLE_S = 1.1
 """tcpdump reads a block of the kernel after a second at the latest."""
-_LISTENING_S = 0.4
 _BESIDE_BYTES = 250_000
 ACCOUNTED: tuple[Literal["receive_window", "send_buffer"], ...] = ("receive_window", "send_buffer")
 """Limits that the kernel has an account of, too (tcpi_rwnd_limited, tcpi_sndbuf_limited)."""
@@ -94,7 +93,8 @@ def _captures(scene: Scene, conditions: Conditions, scratch: Path) -> dict[str, 
         if scene.injector is not None:
             # `host` is the interface of the edge to the client.
             testbed.start(testbed.edge("client"), _program("server", "host", [scene.injector]))
-        time.sleep(_LISTENING_S)
+        for part in server:
+            testbed.wait_until_listening(part["port"])
         over = threading.Event()
         actions = threading.Thread(target=_act, args=(testbed, scene, over), daemon=True)
         actions.start()
@@ -110,7 +110,7 @@ def _captures(scene: Scene, conditions: Conditions, scratch: Path) -> dict[str, 
 
 
 def _program(role: str, address: str, parts: list[dict[str, object]]) -> list[str]:
-    return [sys.executable, str(_PROGRAMS), role, address, json.dumps(parts)]
+    return [sys.executable, "-m", _PROGRAMS, role, address, json.dumps(parts)]
 
 
 def _act(testbed: Testbed, scene: Scene, over: threading.Event) -> None:

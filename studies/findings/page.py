@@ -15,10 +15,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ackclock.errors import AckclockError
 from studies.analyzer.host_namespaces import enter_user_namespace
@@ -45,6 +45,11 @@ TOLERANCE = 0.1
 """Of a share of the time."""
 
 
+T = TypeVar("T")
+Situations = Mapping[str, tuple[Sequence[T], Sequence[T]]]
+"""By finding: the situations in which it is true, and those in which it is not."""
+
+
 @dataclass(frozen=True)
 class Task:
     """The run of this number of a situation of a finding."""
@@ -55,46 +60,35 @@ class Task:
     number: int
     seed: int
 
-    @property
-    def title(self) -> str:
-        both = TITLES[self.side][self.finding]
-        titles = both[0 if self.holds else 1]
-        # Both kinds of conditions for each situation.
-        return titles[(self.number // 2 if self.side == "kernel" else self.number) % len(titles)]
+    def situation(self, of: Situations[T], position: int) -> T:
+        """The one at a position, from the first again after the last."""
+        cases = of[self.finding][0 if self.holds else 1]
+        return cases[position % len(cases)]
 
     def observe(self) -> dict[str, Any]:
         """Run it. Return its outcome."""
-        at = 0 if self.holds else 1
-        if self.side == "account":
-            situation = situations.SITUATIONS[self.finding][0][0]
-            shares = kernel_side.account(
-                situation, situations.drawn_conditions(self.finding, True, self.number, self.seed)
-            )
-            return {**asdict(self), "title": situation.title, **asdict(shares)}
         if self.side == "simulated":
-            (simulated,) = (s for s in simulated_side.SITUATIONS[self.finding][at] if s.title == self.title)
+            simulated = self.situation(simulated_side.SITUATIONS, self.number)
             seed = f"{self.seed} {self.finding} {self.holds} {self.number}"
-            own, beside = simulated_side.observe(simulated, seed), frozenset[str]()
-        else:
-            (situation,) = (s for s in situations.SITUATIONS[self.finding][at] if s.title == self.title)
-            drawn = situations.drawn_conditions(self.finding, self.holds, self.number, self.seed)
-            found = kernel_side.observe(situation, drawn)
-            own, beside = found.own, found.beside
-        return {**asdict(self), "title": self.title, "found": sorted(own), "beside": sorted(beside)}
+            return self._outcome(simulated.title, simulated_side.observe(simulated, seed))
+        conditions = situations.drawn_conditions(self.finding, self.holds, self.number, self.seed)
+        if self.side == "account":
+            situation = self.situation(situations.SITUATIONS, 0)
+            shares = kernel_side.account(situation, conditions)
+            return {**asdict(self), "title": situation.title, **asdict(shares)}
+        # Both kinds of conditions for each situation.
+        situation = self.situation(situations.SITUATIONS, self.number // 2)
+        found = kernel_side.observe(situation, conditions)
+        return self._outcome(situation.title, found.own, found.beside)
+
+    def _outcome(self, title: str, own: Iterable[str], beside: Iterable[str] = ()) -> dict[str, Any]:
+        return {**asdict(self), "title": title, "found": sorted(own), "beside": sorted(beside)}
 
 
-TITLES: Mapping[Side, Mapping[str, tuple[list[str], list[str]]]] = {
-    "kernel": {
-        finding: ([s.title for s in true], [s.title for s in false])
-        for finding, (true, false) in situations.SITUATIONS.items()
-    },
-    "simulated": {
-        finding: ([s.title for s in true], [s.title for s in false])
-        for finding, (true, false) in simulated_side.SITUATIONS.items()
-    },
+SITUATIONS: Mapping[Side, Situations[situations.Situation] | Situations[simulated_side.Simulated]] = {
+    "kernel": situations.SITUATIONS,
+    "simulated": simulated_side.SITUATIONS,
 }
-
-
 SCORED: tuple[Side, ...] = ("kernel", "simulated")
 
 
@@ -105,7 +99,7 @@ def tasks(sides: Sequence[Side], only: Sequence[str], seed: int, count: int) -> 
             yield from (Task(side, name, True, n, seed) for name in ACCOUNTED for n in range(count or COUNT[side]))
             continue
         for number in range(count or COUNT[side]):
-            for finding in TITLES[side]:
+            for finding in SITUATIONS[side]:
                 if not only or finding in only:
                     for holds in (True, False):
                         yield Task(side, finding, holds, number, seed)
@@ -179,10 +173,10 @@ def page(outcomes: Sequence[Mapping[str, Any]], seed: int, missing: int) -> str:
             failures += [f"- `{finding}`, {side}, {title}: {count}" for title, count in failed.items()]
     lines += accounts([outcome for outcome in outcomes if outcome["side"] == "account"])
     lines += ["", "## Where it fails", "", *(failures or ["Nowhere."]), "", "## What is run", ""]
-    for finding in sorted({*TITLES["kernel"], *TITLES["simulated"]}):
+    for finding in sorted({*SITUATIONS["kernel"], *SITUATIONS["simulated"]}):
         for side in SCORED:
-            if finding in TITLES[side]:
-                true, false = TITLES[side][finding]
+            if finding in SITUATIONS[side]:
+                true, false = ([one.title for one in part] for part in SITUATIONS[side][finding])
                 lines.append(f"- `{finding}`, {side}. True: {'; '.join(true)}. Not: {'; '.join(false)}.")
     return "\n".join(lines) + "\n"
 
@@ -228,7 +222,7 @@ def _run_part(options: argparse.Namespace) -> None:
         try:
             keep(options.kept, task.observe())
         except (AckclockError, RuntimeError, OSError) as error:
-            print(f"{task.finding}, {task.title}: not run: {error}", file=sys.stderr)
+            print(f"{task.finding}, run {task.number}: not run: {error}", file=sys.stderr)
 
 
 def main() -> int:

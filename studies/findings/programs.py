@@ -1,10 +1,10 @@
 """The programs behind the situations of `situations.py`: what a socket has to do so that a finding
 is true, or nearly.
 
-`python programs.py server|client ADDRESS JSON`, where JSON is a list of `{"kind": .., "port": ..}`
-with the keys of the function of that kind; all run at once. A server runs until it is ended; a
-client ends when all its parts have ended. Only the standard library is used: the programs run in
-network namespaces.
+`python -m studies.findings.programs server|client ADDRESS JSON`, where JSON is a list of
+`{"kind": .., "port": ..}` with the keys of the function of that kind; all run at once. A server
+runs until it is ended; a client ends when all its parts have ended. Only the standard library is
+used: the programs run in network namespaces.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from studies.analyzer.host_applications import drain, serve
 
 PIECE = 16384
 _BUSY_TIME = 168
@@ -70,7 +72,7 @@ def responses(
                     time.sleep(gap_s)
                 connection.sendall(bytes(size))
 
-    _serve(address, port, answer)
+    serve(address, port, answer)
 
 
 def download(
@@ -107,7 +109,7 @@ def download(
             figures = {"busy_s": busy, "receive_window_s": window, "send_buffer_s": buffer}
             Path(account).write_text(json.dumps({**figures, "elapsed_s": time.monotonic() - began}), encoding="utf-8")
 
-    _serve(address, port, send)
+    serve(address, port, send)
 
 
 def chunks(address: str, port: int, size: int, every_s: float, count: int, nodelay: bool = True) -> None:
@@ -119,7 +121,7 @@ def chunks(address: str, port: int, size: int, every_s: float, count: int, nodel
             connection.sendall(bytes(size))
             time.sleep(every_s)
 
-    _serve(address, port, send)
+    serve(address, port, send)
 
 
 def stop_and_wait(address: str, port: int, size: int, count: int) -> None:
@@ -132,7 +134,7 @@ def stop_and_wait(address: str, port: int, size: int, count: int) -> None:
             while _unacknowledged(connection):
                 time.sleep(0.0002)
 
-    _serve(address, port, send)
+    serve(address, port, send)
 
 
 def _unacknowledged(connection: socket.socket) -> int:
@@ -161,24 +163,12 @@ def kept_alive(address: str, port: int, size: int, idle_s: int, interval_s: int,
         connection.sendall(bytes(size))
         connection.recv(1)
 
-    _serve(address, port, hold)
+    serve(address, port, hold)
 
 
 def sink(address: str, port: int) -> None:
     """Read all that comes."""
-    _serve(address, port, _drain)
-
-
-def _serve(address: str, port: int, handler: Callable[[socket.socket], None]) -> None:
-    with socket.create_server((address, port), backlog=256) as listener:
-        while True:
-            connection, _ = listener.accept()
-            threading.Thread(target=_handle, args=(handler, connection), daemon=True).start()
-
-
-def _handle(handler: Callable[[socket.socket], None], connection: socket.socket) -> None:
-    with connection, suppress(OSError):
-        handler(connection)
+    serve(address, port, drain)
 
 
 # Clients
@@ -303,11 +293,6 @@ def _checksum(data: bytes) -> int:
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
-
-
-def _drain(connection: socket.socket) -> None:
-    while connection.recv(65536):
-        pass
 
 
 SERVERS: dict[str, Callable[..., None]] = {

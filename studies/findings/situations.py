@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from studies.analyzer.host_namespaces import CLIENT, SERVER, UNANSWERED, PathConfig, TokenBucket
@@ -100,14 +100,10 @@ _DOWN, _UP = "ip rule add from all priority 1 blackhole", "ip rule del priority 
 
 @dataclass(frozen=True)
 class Situation:
-    """`holds`: whether `finding` is true in it; `title`: what it is; `make`: its scene over a
-    path.
-    """
+    """What happens, and its scene over a path."""
 
-    finding: str
-    holds: bool
     title: str
-    make: Callable[[Conditions], Scene] = field(repr=False)
+    make: Callable[[Conditions], Scene]
 
 
 def _bulk(c: Conditions, seconds: float = 3.0, path: PathConfig | None = None, **keys: Any) -> Scene:
@@ -142,7 +138,7 @@ def _situations() -> Mapping[str, tuple[Sequence[Situation], Sequence[Situation]
     def add(finding: str, holds: bool, title: str, make: Callable[[Conditions], Scene]) -> None:
         true.setdefault(finding, [])
         false.setdefault(finding, [])
-        (true if holds else false)[finding].append(Situation(finding, holds, title, make))
+        (true if holds else false)[finding].append(Situation(title, make))
 
     # Nagle and delayed ACKs
     add("nagle_delayed_ack", True, "each answer is two small writes", lambda c: _answers(c, (200, 300)))
