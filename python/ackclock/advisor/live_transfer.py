@@ -4,8 +4,8 @@
 client's. Each writes what it has sent and received as JSON to the file of its name in the folder
 `results`. It runs inside an emulated network by its path and imports the standard library only.
 Both ends have one clock. CONFIG is JSON: `results`, `seconds`, `sender` ("server" or "client"),
-`variant`, `sysctls`, `every_s` (between sparse packets, by direction), and `SO_SNDBUF` and
-`SO_RCVBUF` in bytes where they are set.
+`variant`, `sysctls`, `every_s` (between sparse packets, by direction), and, in bytes and where they
+are set, `SO_SNDBUF` and `window`, the largest that the receiver advertises.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from typing import Literal, NotRequired, TypedDict
 
 PORT = 5001
 CHUNK = 1 << 17
+FIRST_BYTES = 1 << 18
+"""Until so many bytes are received, the size of the segments may still change."""
 SPARSE = 36
 """Payload of a sparse packet: 64 B with the headers of UDP and IPv4."""
 DRAIN_S = 3.0
@@ -45,7 +47,7 @@ class Config(TypedDict):
     sysctls: dict[str, str]
     every_s: dict[str, float]
     SO_SNDBUF: NotRequired[int]
-    SO_RCVBUF: NotRequired[int]
+    window: NotRequired[int]
 
 
 class SparseResult(TypedDict):
@@ -82,8 +84,18 @@ def _set_options(connection: socket.socket, config: Config, *, sends: bool) -> N
     """The sender's congestion control, and this end's socket buffers; before the handshake."""
     if sends:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, config["variant"].encode())
-    if size := config.get("SO_SNDBUF") if sends else config.get("SO_RCVBUF"):
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF if sends else socket.SO_RCVBUF, size)
+        if size := config.get("SO_SNDBUF"):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
+    else:
+        _clamp_window(connection, config)
+
+
+def _clamp_window(connection: socket.socket, config: Config) -> None:
+    """Bound the advertised window, where the transfer has a bound. Linux forgets it when the first
+    segment shows how much memory a byte takes up (`tcp_measure_rcv_mss`).
+    """
+    if window := config.get("window"):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, window)
 
 
 def _send(connection: socket.socket, until: float) -> None:
@@ -99,7 +111,7 @@ def _send(connection: socket.socket, until: float) -> None:
                 return
 
 
-def _receive(connection: socket.socket, until: float) -> int:
+def _receive(connection: socket.socket, until: float, config: Config) -> int:
     received, buffer = 0, bytearray(CHUNK)
     while (left := until - time.monotonic()) > 0.0:
         if not select.select([connection], [], [], left)[0]:
@@ -107,6 +119,8 @@ def _receive(connection: socket.socket, until: float) -> int:
         count = connection.recv_into(buffer)
         if not count:
             break
+        if received < FIRST_BYTES:
+            _clamp_window(connection, config)
         received += count
     return received
 
@@ -180,7 +194,7 @@ def serve(config: Config) -> EndResult:
         with connection:
             until = time.monotonic() + config["seconds"]
             sparse = SparseFlow(port, peer, until, config["every_s"]["down"])
-            return {**_transfer(connection, until, sends=sends), "sparse": sparse.result()}
+            return {**_transfer(connection, until, config, sends=sends), "sparse": sparse.result()}
 
 
 def fetch(config: Config) -> EndResult:
@@ -194,13 +208,13 @@ def fetch(config: Config) -> EndResult:
         connection.connect((server, PORT))
         until = began + config["seconds"]
         sparse = SparseFlow(port, server, until, config["every_s"]["up"])
-        return {**_transfer(connection, until, sends=sends), "sparse": sparse.result()}
+        return {**_transfer(connection, until, config, sends=sends), "sparse": sparse.result()}
 
 
-def _transfer(connection: socket.socket, until: float, *, sends: bool) -> Transferred:
+def _transfer(connection: socket.socket, until: float, config: Config, *, sends: bool) -> Transferred:
     """The transfer from this end until a time; the sender closes it by a reset."""
     if not sends:
-        return {"received": _receive(connection, until)}
+        return {"received": _receive(connection, until, config)}
     _send(connection, until)
     info = _info(connection)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -51,6 +51,8 @@ SETTABLE = (
 )
 """The keys of a host that the running kernel takes here; those of the link are the emulator's."""
 _SCALING = "net.ipv4.tcp_window_scaling"
+MEMORY_OF_WINDOW = 4
+"""Memory that holds a window, relative to it, whatever a device's packets take up."""
 
 
 Side = Literal["baseline", "advised"]
@@ -258,7 +260,6 @@ def figures(serve: EndResult, fetch: EndResult, seconds: float) -> Figures:
 
 def _config(situation: Situation, actions: Actions, results: str) -> Config:
     """The transfer: the sockets of the situation, with those of the changes."""
-    host = HostBuffers.of(situation.host)
     wanted = {change.path: change.to for action in actions for change in action.changes}
     tcp = situation.tcp.keys
     config: Config = {
@@ -269,17 +270,26 @@ def _config(situation: Situation, actions: Actions, results: str) -> Config:
         "variant": _kernel_name(wanted.get("tcp.variant", tcp["variant"])) or "",
         "sysctls": {},
     }
-    for end in ("send", "receive"):
-        size = tcp[f"{end}_buffer"]
-        if isinstance(size, int) and f"tcp.{end}_buffer" not in wanted:
-            settings = host.settings(*(show_size(size) if name == end else "auto" for name in ("send", "receive")))
-            for setting in settings:
-                name, _, value = setting["command"].partition(" = ")
-                if value and SocketOption(name, value).name == "SO_SNDBUF":
-                    config["SO_SNDBUF"] = int(value)
-                elif value:
-                    config["SO_RCVBUF"] = int(value)
+    if (window := _window(situation, actions)) is not None:
+        config["window"] = window
+    size = tcp["send_buffer"]
+    if isinstance(size, int) and "tcp.send_buffer" not in wanted:
+        for setting in HostBuffers.of(situation.host).settings(show_size(size), "auto"):
+            name, _, value = setting["command"].partition(" = ")
+            if value and SocketOption(name, value).name == "SO_SNDBUF":
+                config["SO_SNDBUF"] = int(value)
     return config
+
+
+def _window(situation: Situation, actions: Actions) -> int | None:
+    """The bytes of a receive buffer that the situation fixes and the changes leave as it is.
+
+    How much of a window SO_RCVBUF is hangs on the memory that the device's packets take up, so that
+    the emulated receiver has the window itself.
+    """
+    size = situation.tcp.keys["receive_buffer"]
+    is_changed = any(change.path == "tcp.receive_buffer" for action in actions for change in action.changes)
+    return size if isinstance(size, int) and not is_changed else None
 
 
 def _seconds(situation: Situation) -> float:
@@ -289,7 +299,7 @@ def _seconds(situation: Situation) -> float:
 
 def _sysctls(situation: Situation, actions: Actions) -> tuple[dict[str, str], dict[str, str]]:
     """The sysctls of the server's and of the client's namespace: the hosts' limits, and those that
-    the changes type.
+    the changes type. A receiver whose window has a bound of its own has memory for it.
     """
     host = HostBuffers.of(situation.host)
     first = {"rmem": int(host.tcp.keys["receive_start"]), "wmem": 16_384}
@@ -299,6 +309,9 @@ def _sysctls(situation: Situation, actions: Actions) -> tuple[dict[str, str], di
     }
     own[_SCALING] = str(int(situation.tcp.keys["window_scaling"]))
     ends = {"sender": dict(own), "receiver": dict(own)}
+    if (window := _window(situation, actions)) is not None:
+        memory = MEMORY_OF_WINDOW * window
+        ends["receiver"]["net.ipv4.tcp_rmem"] = f"4096 {memory} {memory}"
     for action in actions:
         for step in action.steps:
             if (
