@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -216,6 +216,10 @@ fit-accuracy: build ## `fit` beside links of known parameters and what it predic
 
 fit-buckets: build ## `fit` to policers and shapers, and to links that look like one, into docs/evidence/fit-buckets.md: ten minutes
 	$(BIN)/python -m studies.fit.buckets docs/evidence/fit-buckets.md
+
+# A campaign is of one SEED=; several seeds with one KEPT= make one page. BEFORE=: kept fits of another version.
+coverage: build ## intervals of `fit` beside the truth, by ten kinds of input, into docs/evidence/coverage.md: an hour, MINUTES=, KEPT=, SEED=
+	$(BIN)/python -m studies.fit.coverage $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(BEFORE),--before $(BEFORE)) docs/evidence/coverage.md
 
 # Real time: repeat what a busy machine made invalid. Outcomes are kept: KEPT=runs/fit-measure.jsonl
 fit-measure: build ## `fit` to folders of `measure` through the emulator, into docs/evidence/fit-measure.md: a quarter of an hour

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Keys = dict[str, Any]
@@ -24,6 +24,11 @@ class TrueLink:
     hops: list[Keys]
     truth: dict[str, float]
     cross: tuple[Keys, ...] = ()
+    tcp: Keys = field(default_factory=dict)
+    also_true: dict[str, float] = field(default_factory=dict)
+    """Values that are as true as those of `truth`: a rate that changes has two."""
+    undefined: tuple[str, ...] = ()
+    """How paths begin of which this form of a link has no one true value."""
 
     @property
     def name(self) -> str:
@@ -35,10 +40,10 @@ def links(count: int, seed: int) -> Iterator[TrueLink]:
     draw = random.Random(f"fit links {seed}")
     for number in range(1, count + 1):
         modelled = [kind for kind in KINDS if kind != "other"]
-        yield _drawn(draw, number, "other" if number % 5 == 0 else draw.choice(modelled))
+        yield drawn_link(draw, number, "other" if number % 5 == 0 else draw.choice(modelled))
 
 
-def _drawn(draw: random.Random, number: int, kind: str) -> TrueLink:
+def drawn_link(draw: random.Random, number: int, kind: str) -> TrueLink:
     """One link: 0.25 to 50 Mb/s, RTTs of 5 to 300 ms, queues of 10 ms to 2 s."""
     down = round(10 ** draw.uniform(math.log10(0.25e6), math.log10(50e6)))
     up = max(100_000, round(down * draw.choice((1.0, 0.3, 0.1))))
