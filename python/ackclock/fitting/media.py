@@ -86,6 +86,8 @@ CLOSE = 4
 """Points of the search's grid whose arrivals are compared as well."""
 SAMPLES = 48
 """Replays around the best one, of which the draws are made."""
+NEGLIGIBLE = 1e-4
+"""Weight of a replay, relative to the best one's, that no draw would show."""
 SCALES = {"goodput_bps": 0.03, "rtt_min_ms": 0.03, "rtt_p50_ms": 0.05, "rtt_mean_ms": 0.03, "rtt_p95_ms": 0.06}
 """Relative differences from the input that are one standard deviation: that of a repeat."""
 RETRANSMISSION_SCALE = 0.4
@@ -256,6 +258,8 @@ class Search:
     """The engine's fit to the part of the input that is replayed."""
     source: Source
     tried: dict[str, tuple[float, float]] = field(default_factory=dict)
+    at_least: dict[str, float] = field(default_factory=dict)
+    """Distances without how packets arrive, where these alone were enough."""
 
     @cached_property
     def replay(self) -> Replay:
@@ -275,13 +279,20 @@ class Search:
             queue={d: Queue(kind="droptail", bytes=show_size(sizes[d])) for d in DIRECTIONS},
         )
 
-    def distance(self, rate: float, queue: float, delay: float | None = None, *, shape: bool = True) -> float:
+    def distance(
+        self, rate: float, queue: float, delay: float | None = None, *, shape: bool = True, below: float = math.inf
+    ) -> float:
         """The distance of replays from the input, with or without how packets arrive. Without a
         delay in ms, it is set until the minimum RTT fits.
+
+        A distance that is not less than `below` may be too small, but is not less than `below`: how
+        packets arrive is not replayed for it.
         """
         key = self._key(rate, queue, delay, shape)
         if key in self.tried:
             return self.tried[key][0]
+        if self.at_least.get(key, -math.inf) >= below:
+            return self.at_least[key]
         seen = self.seen.observed
         set_for = delay
         delay = self.delay_ms if delay is None else delay
@@ -295,6 +306,9 @@ class Search:
             delay = self.delay_ms = max(0.0, delay + error / 2)
         found = distance(simulated, seen)
         if shape:
+            if found >= below:
+                self.at_least[key] = found
+                return found
             found += shape_distance(self._captured(self.with_values(rate, queue, delay).link()), self.fit)
         self.tried[key] = (found, delay)
         return found
@@ -304,10 +318,18 @@ class Search:
         values = [round(50 * math.log(rate)) if self.medium.is_continuous else self.medium.table(rate, rate)]
         return repr((values, round(50 * math.log(queue)), delay if delay is None else round(20 * delay), shape))
 
-    def distance_of(self, link: Link) -> float:
-        """The distance of a replay over any link."""
-        simulated = self.replay.simulated(link, self.variant, [1])
-        return distance(simulated, self.seen.observed) + shape_distance(self._captured(link), self.fit)
+    def distance_of(self, link: Link, below: float) -> float:
+        """The distance of a replay over any link, as `distance` has it."""
+        found = distance(self.replay.simulated(link, self.variant, [1]), self.seen.observed)
+        return found if found >= below else found + shape_distance(self._captured(link), self.fit)
+
+    def nearest(self, points: Sequence[Point], below: float = math.inf) -> tuple[float, Point] | None:
+        """The one of these points whose distance is the smallest, and less than `below`."""
+        best = None
+        for point in points:
+            if (found := self.distance(*point, below=below)) < below:
+                below, best = found, point
+        return None if best is None else (below, best)
 
     def repeats(self, rate: float, queue: float, delay: float) -> list[float]:
         """The distances of further replays from those that the input is compared with: what an
@@ -475,7 +497,10 @@ def recognise(
         return None
     variants = [variant] if variant else list(CANDIDATES)
     rest = replace(hop, rate={}, delay=None, queue={}, jitter={})
-    without = min(Search(media[0], rest, seen, name, 0.0, fit, source).distance_of(hop.link()) for name in variants)
+    without = math.inf
+    for name in variants:
+        of_name = Search(media[0], rest, seen, name, 0.0, fit, source).distance_of(hop.link(), without)
+        without = min(without, of_name)
     rates, queues = _starts(fit[seen.direction], seen)
     if _is_known(fit[seen.direction]["rate"]):
         within = RATE_SHARES[0] * rates[0], RATE_SHARES[1] * rates[0]
@@ -489,18 +514,19 @@ def recognise(
         scored = sorted(_of_rate(search, rate, queues) for rate in medium.rates(rates, within))
         if not scored:
             continue
-        likely = [alike for score, point in scored[:CLOSE] for alike in _alike(search, score, point)]
-        close = [(search.distance(*point), point, search) for point in likely]
-        _, point, _ = min(close, key=lambda one: one[0])
+        nearest = search.nearest([alike for score, point in scored[:CLOSE] for alike in _alike(search, score, point)])
+        assert nearest is not None
+        best, point = nearest
         for name in variants[1:]:
-            other = replace(search, variant=name, tried={})
-            close.append((other.distance(*point), point, other))
-        ranked.append(min(close, key=lambda one: one[0]))
+            other = replace(search, variant=name, tried={}, at_least={})
+            if (found := other.distance(*point, below=best)) < best:
+                best, search = found, other
+        ranked.append((best, point, search))
     if not ranked:
         return None
     ranked.sort(key=lambda one: one[0])
-    found = [(*_descend(search, score, point), search) for score, point, search in ranked[:FINALISTS]]
-    score, point, search = min(found, key=lambda one: one[0])
+    finalists = [(*_descend(search, score, point), search) for score, point, search in ranked[:FINALISTS]]
+    score, point, search = min(finalists, key=lambda one: one[0])
     if score > CLEARLY_BETTER * without:
         return None
     limit = max_distance(search.repeats(*point))
@@ -588,9 +614,8 @@ def _descend(search: Search, score: float, point: Point) -> tuple[float, Point]:
             around = [(rate * step, queue, delay), (rate / step, queue, delay)]
             around += [(rate, larger, delay), (rate, smaller, delay)]
             around += [(rate, queue, delay + part * phase), (rate, queue, delay - part * phase)]
-            tried = [(search.distance(*one), one) for one in around if one[1] >= MIN_QUEUE_BYTES and one[2] >= 0]
-            best = min(tried)
-            if best[0] >= score:
+            best = search.nearest([one for one in around if one[1] >= MIN_QUEUE_BYTES and one[2] >= 0], score)
+            if best is None:
                 break
             score, point = best
     return score, point
@@ -619,7 +644,9 @@ def _draws(search: Search, score: float, point: Point, count: int, seed: int) ->
                 max(0.0, delay + phase * rng.uniform(-1, 1) * (DELAY_STEPS[0] if index % 2 else DELAY_STEPS[-1])),
             )
         )
-    weights = [math.exp(-(max(0.0, search.distance(*one) - score)) / 2 / scale) for one in points]
+    negligible = score - 2 * scale * math.log(NEGLIGIBLE)
+    distances = [search.distance(*one, below=negligible) for one in points]
+    weights = [math.exp(-max(0.0, found - score) / 2 / scale) for found in distances]
     chosen = rng.choices(points, weights, k=count)
     drawn = []
     for one in chosen:
