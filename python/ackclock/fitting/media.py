@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 PACKET = 1500
 MIN_QUEUE_BYTES = 2 * PACKET
+START_MS = 5.0
+"""What a medium adds to half of the minimum RTT, to start from."""
 UPLINK_SHARE = 1 / 3
 """Assumed rate of the direction that carried ACKs alone: media for access are asymmetric."""
 FRAMES_MS = (2.0, 2.5, 4.0, 5.0, 8.0, 10.0, 12.5, 20.0)
@@ -354,6 +356,13 @@ class Search:
         return self.tried[self._key(rate, queue, None, shape)][1]
 
 
+def search_of(medium: Medium, rest: FittedHop, seen: Transfers, variant: str, fit: LinkFit, source: Source) -> Search:
+    """The search over a medium, with the replays that an earlier one of the same has made."""
+    delay_ms = max(0.0, seen.observed.rtt_min_ms / 2 - START_MS)
+    key = repr((medium, rest, seen, variant))
+    return source.searches.setdefault(key, Search(medium, rest, seen, variant, delay_ms, fit, source))
+
+
 @dataclass(frozen=True)
 class MediumFit:
     """A medium that replays the input, with draws of rate, queue and delay."""
@@ -499,8 +508,7 @@ def recognise(
     rest = replace(hop, rate={}, delay=None, queue={}, jitter={})
     without = math.inf
     for name in variants:
-        of_name = Search(media[0], rest, seen, name, 0.0, fit, source).distance_of(hop.link(), without)
-        without = min(without, of_name)
+        without = min(without, search_of(media[0], rest, seen, name, fit, source).distance_of(hop.link(), without))
     rates, queues = _starts(fit[seen.direction], seen)
     if _is_known(fit[seen.direction]["rate"]):
         within = RATE_SHARES[0] * rates[0], RATE_SHARES[1] * rates[0]
@@ -509,8 +517,7 @@ def recognise(
         within = CELL_SHARES[0] * peak, CELL_SHARES[1] * peak
     ranked: list[tuple[float, Point, Search]] = []
     for medium in media:
-        delay_ms = max(0.0, seen.observed.rtt_min_ms / 2 - 5)
-        search = Search(medium, rest, seen, variants[0], delay_ms, fit, source)
+        search = search_of(medium, rest, seen, variants[0], fit, source)
         scored = sorted(_of_rate(search, rate, queues) for rate in medium.rates(rates, within))
         if not scored:
             continue
@@ -518,7 +525,7 @@ def recognise(
         assert nearest is not None
         best, point = nearest
         for name in variants[1:]:
-            other = replace(search, variant=name, tried={}, at_least={})
+            other = search_of(medium, rest, seen, name, fit, source)
             if (found := other.distance(*point, below=best)) < best:
                 best, search = found, other
         ranked.append((best, point, search))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median, stdev
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ackclock.documents.engine import DirectionReport, FlowReport, LinkFit, SummaryStats
     from ackclock.documents.fit import ErrorQuantiles, FitScore, FitVerdict, GoodFor, HeldOut
     from ackclock.documents.simulate import SimulatedFlow
+    from ackclock.fitting.media import Search
     from ackclock.simulation.run import Simulation
 
 CANDIDATES = ("cubic", "reno", "bbr")
@@ -208,6 +209,13 @@ def limiting_window(flows: Sequence[tuple[DirectionReport, DirectionReport]]) ->
 class Source(Protocol):
     """An input: captures of both ends, or of one."""
 
+    @property
+    def searches(self) -> dict[str, Search]:
+        """The replays over media that were made of it, by what they depend on: the whole input and
+        a part of it, from which the rest is predicted, are often replayed alike.
+        """
+        ...
+
     def transfers(self, since_s: float | None = None, until_s: float | None = None) -> Transfers | None:
         """The bulk flows of a part of the input."""
         ...
@@ -233,6 +241,7 @@ class Ends:
     only: str | None = None
     error_s: float | None = None
     """Maximum error of the clocks, if known."""
+    searches: dict[str, Search] = field(default_factory=dict, compare=False, repr=False)
 
     def link_fit(self, until_s: float | None, draws: int, seed: int) -> LinkFit:
         """The engine's fit to the captures until `until_s`."""

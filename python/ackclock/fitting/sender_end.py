@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ackclock.analysis.filter import PacketFilter, parse_filter
@@ -22,6 +22,7 @@ from ackclock.fitting.prediction import CANDIDATES, Transfers, misfit
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import LinkFit
+    from ackclock.fitting.media import Search
 
 ACK_BYTES = 60
 BURST_ERROR = 1.5
@@ -42,6 +43,7 @@ class SenderEnd:
     only: str | None
     direction: Direction
     """Of the data."""
+    searches: dict[str, Search] = field(default_factory=dict, compare=False, repr=False)
 
     def transfers(self, since_s: float | None = None, until_s: float | None = None) -> Transfers | None:
         """The bulk flows until `until_s`."""
