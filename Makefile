@@ -242,7 +242,7 @@ advise-regret: build ## first advices beside a grid that is not the advisor's, a
 	$(BIN)/python -m studies.advise.regret $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/advise-regret.md
 
 # In parts: KEPT and MINUTES, as above.
-advise-verify: build ## ten advices beside the gain of the running kernel's TCP over the emulated link, into docs/evidence/advise-verify.md: ten minutes, real time
+advise-verify: build ## twenty advices beside the gain of the running kernel's TCP over the emulated link, into docs/evidence/advise-verify.md: 25 minutes, real time; KEPT= is taken up
 	$(BIN)/python -m studies.advise.verification $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/advise-verify.md
 
 figures: build ## the drawings of the concepts from runs of the engine, into docs/figures: seconds

@@ -1,7 +1,8 @@
 """`python -m studies.advise.verification [FILE]`: advices beside the gain of the running kernel,
 with its TCP over the emulated link, as Markdown.
 
-`make advise-verify` writes it to docs. `--minutes M`, `--seed N` and `--count N` select others.
+`make advise-verify` writes it to docs. With `--kept FILE` a later call continues, and does again
+what was not concluded. `--minutes M`, `--seed N` and `--count N` select others.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
+from statistics import median
 
 import ackclock
 from ackclock.advice.tables import gain_text
@@ -17,9 +19,9 @@ from studies.advise.situations import Drawn, situations
 from studies.outcome_files import begun_within, keep, kept, page_parser, write_page
 
 SEED = 90127
-COUNT = 10
-MINUTES = 9.0
-TARGET = 9
+COUNT = 20
+MINUTES = 25.0
+TARGET = 18
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,11 @@ def verified(one: Drawn) -> Verified:
     )
 
 
+def _median_width(concluded: Sequence[Verified]) -> str:
+    widths = [one.hi / one.lo for one in concluded if one.lo and one.hi]
+    return f"{median(widths):.2f}" if widths else "-"
+
+
 def page(done: Sequence[Verified], seed: int) -> str:
     """The page."""
     concluded = [one for one in done if one.within is not None]
@@ -90,6 +97,7 @@ def page(done: Sequence[Verified], seed: int) -> str:
         "| figure | measured | target |",
         "|---|--:|--:|",
         f"| gains of the kernel within their interval | {inside} of {len(concluded)} | {TARGET} of {COUNT} |",
+        f"| median interval, upper end over lower | {_median_width(concluded)} | |",
         f"| verifications without a conclusion | {len(done) - len(concluded)} | |",
         "",
         "| | situation | verified | interval | kernel | |",
@@ -109,7 +117,8 @@ def page(done: Sequence[Verified], seed: int) -> str:
 def main() -> None:
     parser = page_parser("situation", seed=SEED, count=COUNT, minutes=MINUTES)
     options = parser.parse_args()
-    done = {one.number: one for one in (Verified(**fields) for fields in kept(options.kept))}
+    # One that a busy machine left without a conclusion is done again.
+    done = {one.number: one for one in (Verified(**fields) for fields in kept(options.kept)) if one.within is not None}
     left = (one for one in islice(drawn(options.seed), options.count) if one.number not in done)
     for situation in begun_within(options.minutes, left):
         found = done[situation.number] = verified(situation)

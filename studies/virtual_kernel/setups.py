@@ -26,6 +26,14 @@ It is a third of a serialisation at 10 Mb/s, and moves the phase of queue and AC
 number of drops at each overflow depends.
 """
 FIRST_PORT = 5001
+TCPDUMP = (
+    *(
+        f"in_ {host} tcpdump -i {device} -w {name}.pcap -s 96 -U --immediate-mode -Z root tcp 2>/dev/null &"
+        for host, device, name in (("S", "s0", "server"), ("C", "c0", "client"))
+    ),
+    "sleep 1",
+)
+"""Captures of both ends, in the row's folder."""
 KERNEL_NAMES = {"westwood+": "westwood"}
 """Names of TCP_CONGESTION that differ from the variant's."""
 CLIENTS_CONTROL = "cubic"
@@ -116,8 +124,10 @@ class Row:
         more = 0.0 if self.draws_numbers else PHASE_MS * (seed - 1)
         return re.sub(r"@(\d+(?:\.\d+)?)( ?)ms@", lambda found: f"{float(found[1]) + more:g}{found[2]}ms", text)
 
-    def script(self, seed: int, netem_seed: int | None = None) -> str:
-        """row.sh of init.sh for the run with this seed; `netem_seed` is that of the path's loss."""
+    def script(self, seed: int, netem_seed: int | None = None, *, captures: bool = False) -> str:
+        """row.sh of init.sh for the run with this seed; `netem_seed` is that of the path's loss;
+        `captures`: server.pcap and client.pcap at the interfaces of S and C.
+        """
         ports = range(FIRST_PORT, FIRST_PORT + len(self.flows))
         link = self._phased(self.path.guest, seed)
         if self.path.loss is not None:
@@ -130,7 +140,9 @@ class Row:
         return "\n".join(
             [
                 f"IP={self.path.ip} SECONDS_={self.seconds:g} PORTS='{' '.join(map(str, ports))}'",
-                *("link() {", *ecn, *(f"    {line}" for line in link.strip().splitlines()), "}"),
+                *("link() {", *ecn, *(f"    {line}" for line in link.strip().splitlines())),
+                *((f"    {line}" for line in TCPDUMP) if captures else ()),
+                "}",
                 *("flows() {", *(f"    {line}" for line in flows), "}", ""),
             ]
         )

@@ -22,12 +22,15 @@ import ackclock
 from ackclock.documents.fit import FittedLink
 from ackclock.fitting.prediction import Ends, Observed, Replay, Transfers
 from ackclock.format import rate
-from studies.fit.foreign import kernel, ns3
+from studies.fit.foreign import kernel, ns3, virtual
 from studies.fit.foreign.links import CAUSES, KERNEL, NS3, RECORDED, RECORDED_S, VARIANTS, Captures
 from studies.outcome_files import write_page
+from studies.virtual_kernel.build import Unavailable, built
 
 SEEDS = tuple(range(101, 111))
 TARGET = 0.10
+TITLES = {"virtual": "links of Linux 6.12 in virtual time", "ns3": "links of ns-3"}
+"""Sources that a machine may not have."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,21 @@ def of_ns3(folder: Path) -> Iterator[Result]:
         yield result(link.name, link.title, captures("cubic", 0), truths)
 
 
+def of_virtual(folder: Path) -> Iterator[Result]:
+    """Links of Linux 6.12 in virtual time. Raises Unavailable."""
+    linux = built()
+    if linux is None:
+        raise Unavailable("`make virtual-kernel` has not built it")
+    for number, link in enumerate(virtual.LINKS):
+
+        def captures(variant: str, repeat: int, number: int = number, link: Any = link) -> Captures:
+            return virtual.download(linux, link, variant, repeat, folder / f"virtual-{number}-{variant}-{repeat}")
+
+        repeats = range(1, virtual.REPEATS + 1)
+        truths = {v: Truth([observed(captures(v, repeat)).observed for repeat in repeats]) for v in VARIANTS}
+        yield result(link.name, link.path.title, captures("cubic", 0), truths)
+
+
 def of_recorded(folder: Path, recordings: Path) -> Iterator[Result]:
     """Recorded cellular links: the same part of the recording for input, truth and prediction."""
     flow = {"name": "download", "workload": {"kind": "bulk"}}
@@ -177,7 +195,8 @@ def page(results: Sequence[Result], left_out: Sequence[str], seconds: float) -> 
         f"Written by `make fit-foreign` ([links.py](../../studies/fit/foreign/links.py)), {seconds:.0f} s, Linux {os.uname().release}.",
         "The input of each fit are the captures of both ends of one cubic download. Links: token buckets of the running",
         "kernel (`tc tbf`, `tc htb`) with the kernel's TCP, behind a hop of 1 Gb/s of the emulator that has the delay;",
-        "links of ns-3 with its own TCP, captured by its pcap; and recorded cellular links with the simulator's TCP.",
+        "links of Linux 6.12 in virtual time with its own TCP and queueing disciplines; links of ns-3 with its own TCP,",
+        "captured by its pcap; and recorded cellular links with the simulator's TCP.",
         "Truth: two further downloads with each variant (ten seeds for recorded links). Prediction: the simulator's TCP",
         "over the fitted link, ten seeds. Hosts of the kernel's links merge segments (GSO, GRO), the prediction's do not.",
         "",
@@ -208,7 +227,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--kept", type=Path)
-    parser.add_argument("--only", choices=("kernel", "ns3", "recorded"))
+    parser.add_argument("--only", choices=("kernel", *TITLES, "recorded"))
     options = parser.parse_args()
     started = time.monotonic()
     data = os.environ.get("ACKCLOCK_DATA")
@@ -217,7 +236,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = (options.kept or Path(scratch)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        makers = {"kernel": of_kernel(folder), "ns3": of_ns3(folder)}
+        makers = {"kernel": of_kernel(folder), "virtual": of_virtual(folder), "ns3": of_ns3(folder)}
         if data:
             makers["recorded"] = of_recorded(folder, Path(data) / "cellular")
         else:
@@ -228,8 +247,8 @@ def main() -> None:
                     for one in of:
                         results.append(one)
                         print(f"{one.name}: {time.monotonic() - started:.0f} s", file=sys.stderr)
-                except ns3.Ns3Missing as error:
-                    left_out.append(f"links of ns-3: {error}")
+                except (ns3.Ns3Missing, Unavailable) as error:
+                    left_out.append(f"{TITLES[name]}: {error}")
     text = page(results, left_out, time.monotonic() - started)
     write_page(options.file, text)
 
