@@ -35,8 +35,8 @@ LEVEL, TAIL = 0.95, 0.01
 POOLED = 0.94
 PENALTY = 2 / (1 - LEVEL)
 """Of Winkler's interval score: for each unit by which the truth is outside."""
-SCORED_FROM = 1e-3
-"""Lower end of a scored interval, relative to the truth: zero has no logarithm."""
+SCORED = 1e3
+"""Largest factor between the truth and an end of a scored interval: zero has no logarithm."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,7 @@ def interval_score(lo: float, hi: float, truth: float) -> float:
     >>> round(interval_score(1.1, 1.2, 1.0), 2)
     3.9
     """
-    low = max(lo, SCORED_FROM * truth)
-    high = max(hi, low)
+    low, high = (min(max(end, truth / SCORED), truth * SCORED) for end in (lo, hi))
     outside = max(0.0, math.log(low / truth), math.log(truth / high))
     return math.log(high / low) + PENALTY * outside
 
@@ -154,7 +153,9 @@ def outcomes(link: TrueLink, fit: ackclock.Fit) -> Iterator[ParameterOutcome]:
             yield ParameterOutcome(path, None, interval_score(truth / GUESS, truth * GUESS, truth), truth=truth)
     for path, row in rows.items():
         if is_defined[path] and path not in link.truth and row["status"] == "identified" and row["lo"] is not None:
-            yield ParameterOutcome(path, row["lo"] <= 0, None, row["lo"], row["hi"])
+            truth = link.also_true.get(path, 0.0)
+            lo, hi = row["lo"], row["hi"] or math.inf
+            yield ParameterOutcome(path, lo <= truth <= hi, interval_score(lo, hi, truth) if truth else None, lo, hi, truth)
 
 
 def rows_of(done: Sequence[FittedInput], before: Sequence[FittedInput]) -> Iterator[str]:

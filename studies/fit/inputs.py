@@ -19,6 +19,7 @@ ENDS = ("server", "client")
 BULK: Keys = {"workload": {"kind": "bulk"}}
 WEB: Keys = {
     "count": 2,
+    "direction": "up",
     "workload": {"kind": "web", "answers": 4, "size": "60 kB", "jobs": 40, "think": "300 ms"},
 }
 SECONDS, SHORT_S = 30, 10

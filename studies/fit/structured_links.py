@@ -75,7 +75,10 @@ def _token_bucket(link: TrueLink, draw: random.Random) -> TrueLink:
     keys = {"shaper": {"down": bucket}, "rate": {"down": f"{line} b/s", "up": f"{link.truth['rate.up']:.0f} b/s"}}
     truth = {"shaper.down.rate": rate, "shaper.down.burst": float(burst), "rate.down": float(line)}
     truth["shaper.down.queue.bytes"] = link.truth["queue.down.bytes"]
-    return _with_hop(link, keys, truth)
+    # The bucket by its other names, and the rate that lasts.
+    other = {f"{name}.burst": float(burst) for name in ("policer.down", "medium")}
+    other |= {"policer.down.rate": rate, "medium.cap.down": rate, "rate.down": rate}
+    return replace(_with_hop(link, keys, truth), also_true=other)
 
 
 def _policer(link: TrueLink, draw: random.Random) -> TrueLink:
