@@ -9,7 +9,6 @@ from ackclock.documents.engine import (
     CaptureSummary,
     Catalogue,
     DirectionReport,
-    DirectionStats,
     EmulationReport,
     FindingText,
     FitReport,
@@ -25,6 +24,7 @@ from ackclock.documents.engine import (
     StampResults,
     Summary,
     SummaryStats,
+    TestResult,
     UdpFlowReport,
 )
 from ackclock.packetdrill.stack_settings import ScriptSettings
@@ -548,9 +548,8 @@ def responsiveness(handshakes: list[float], exchanges: list[float], on_load: lis
 class LiveSession:
     def __new__(cls, host: str, port: int, token: str) -> Self: ...
     def welcome(self) -> SessionWelcome: ...
-    def run(
-        self, specs: str, start_after_ns: list[int], watch: Callable[[float], None]
-    ) -> list[list[DirectionStats]]: ...
+    def run(self, specs: str, start_after_ns: list[int], watch: Callable[[float], None]) -> list[TestResult]: ...
+    def control_bytes(self) -> int: ...
     def keep_alive(self) -> None: ...
     def so_far(self) -> tuple[SessionResults, Table, Table]: ...
     def capture(self, bytes: int) -> None: ...

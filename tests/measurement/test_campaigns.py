@@ -12,7 +12,8 @@ from ackclock.arguments.measure import rates_of
 from ackclock.errors import InputError
 from ackclock.input.document import Document
 from ackclock.measurement import test_runner
-from ackclock.measurement.document import _concurrent, _responsiveness, beside, ip_bytes, shaping
+from ackclock.measurement.budget import ip_bytes
+from ackclock.measurement.document import _concurrent, _responsiveness, beside, shaping
 from ackclock.measurement.plan import estimate, plan_of
 from ackclock.measurement.schedule import Schedule, keep
 from ackclock.measurement.schedule_page import _axis_unit, _period, groups, interval, rows_of, schedule_page
@@ -33,7 +34,11 @@ class RecordedSession:
         first = len(self.specs)
         self.specs += specs
         self.starts.append(tuple(start_after_s))
-        return list(range(first, len(self.specs))), [[] for _ in specs]
+        results = [{"spec": spec, "directions": [], "near_flows": [], "far_flows": []} for spec in specs]
+        return list(range(first, len(self.specs))), results
+
+    def control_bytes(self):
+        return 0
 
 
 def ran(**plan):
@@ -136,18 +141,24 @@ def test_goodput_of_each_phase_is_that_of_the_receiver_when_the_other_direction_
 
 
 @pytest.mark.finding("M8")
-def test_estimate_has_the_bytes_of_the_capacity_search_when_it_is_done():
-    plan = plan_of(Document({"tests": ["capacity", "tcp"], "duration": "4 s"}))
+def test_estimate_has_the_bytes_of_the_capacity_search_up_to_the_maximum():
+    plan = {"tests": ["capacity", "tcp"], "duration": "4 s"}
     rates = {"down": 8e6, "up": 8e6}
-    assert estimate(plan, rates)[1] == pytest.approx(2 * 1e6 * (1.25 * 6 + 4))
-    assert estimate(plan, rates, 3e7)[1] == pytest.approx(3e7 + 2 * 1e6 * 4)
+    assert estimate(plan_of(Document(plan)), rates)[1] == pytest.approx(2 * 1e6 * (1.25 * 6 + 4))
+    assert estimate(plan_of(Document({**plan, "max_bytes": "5 MB"})), rates)[1] == 5e6
 
 
 @pytest.mark.finding("M8")
 def test_bytes_of_tests_are_datagrams_and_segments_with_their_headers():
     sender = {"flow": 0, "sends": True, "bytes": 0, "retransmitted": 2, "mss": 1448, "segments_sent": 10}
     receiver = {"flow": 0, "sends": False, "bytes": 8 * 1448, "retransmitted": 0, "mss": 1448, "segments_sent": 0}
-    test: Any = {"directions": [{"sent": 100, "ip_bytes": 1200}], "near_flows": [receiver], "far_flows": [sender]}
+    spec: Any = {"bulk": {}}
+    test: Any = {
+        "spec": spec,
+        "directions": [{"sent": 100, "ip_bytes": 1200}],
+        "near_flows": [receiver],
+        "far_flows": [sender],
+    }
     assert ip_bytes(test) == 120_000 + 10 * 1500
 
 

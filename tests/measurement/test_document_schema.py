@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from ackclock.documents import checker
 from ackclock.documents.measure import Capacity
 from ackclock.measurement.capacity import capacity
+from ackclock.measurement.consistency import StreamSender, consistent
 from ackclock.measurement.queue_inference import infer
 from studies.measurement.simulated_path import SimulatedPath
 
@@ -36,7 +37,8 @@ def test_capacity_of_the_document_follows_the_schema_when_a_queue_was_inferred()
         "one_way_delay_ms": None,
         "min_delay_interval_ms": None,
     }
-    document = json.loads(json.dumps(capacity(sent, True, found)))
+    sender = StreamSender("this host", 5e6, 5e6, 4e6, 1000, 1000, 0.0, 0.0, 0)
+    document = json.loads(json.dumps(capacity(sent, consistent(found, sender, [], filled=True))))
     assert checker(Capacity).validate_python(document)["queue"]["kind"] == "droptail"
     with pytest.raises(ValidationError):
         checker(Capacity).validate_python(

@@ -15,6 +15,7 @@ from ackclock.comparison.measurement_rows import beside
 from ackclock.errors import InputError
 from ackclock.folder_damage import check_files
 from ackclock.input.document import Document
+from ackclock.measurement.consistency import contradictions
 from ackclock.measurement.pathchar import hops_of
 from ackclock.measurement.plan import estimate, plan_of
 from ackclock.measurement.schedule import Schedule, keep, overview
@@ -162,6 +163,24 @@ def test_measure_keeps_finished_tests_when_a_later_one_fails(tmp_path):
     assert kept["unfinished"] == ["transfers"]
     assert kept["failed"]["label"] == "10 MB down"
     assert "allowed: 1000000" in kept["failed"]["why"]
+
+
+@pytest.mark.finding("M12")
+def test_measure_announces_its_maximum_of_bytes_and_stays_below_it(far_end, tmp_path):
+    port, token = far_end
+    argv = [*CLI, "measure", "127.0.0.1", "--port", str(port), "--token-file", token, "--no-report", "--json"]
+    argv += ["--tests", "delay,capacity,tcp,latency,transfers", "--duration", "1 s", "--max-bytes", "8 MB"]
+    done = subprocess.run([*argv, "--out", tmp_path / "run"], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "at most 8.0 MB in all (--max-bytes)" in done.stderr.splitlines()[0]
+    document = json.loads(done.stdout)
+    size = document["bytes"]
+    assert size["max"] == 8_000_000
+    assert document["ip_bytes"] < size["used"] <= size["max"]
+    # The loopback interface carries more than 8 MB in a tenth of a second.
+    assert {one["test"] for one in (*size["left_out"], *size["shortened"])} >= {"capacity"}
+    assert list(contradictions(document)) == []
+    assert document["failed"] is None
 
 
 @pytest.mark.finding("M1")

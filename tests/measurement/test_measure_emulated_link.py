@@ -5,6 +5,10 @@ Skipped where network namespaces are not permitted, or if no emulation is valid.
 
 from __future__ import annotations
 
+import json
+import shlex
+import subprocess
+import sys
 import time
 
 import pytest
@@ -173,6 +177,58 @@ def test_measurement_takes_the_announced_time_and_bytes_within_20_percent(queue,
     assert document["seconds"] == pytest.approx(announced["seconds"], rel=0.2)
     assert document["ip_bytes"] == pytest.approx(announced["bytes"], rel=0.2)
     assert [pair["first"] for pair in document["bidirectional"]] == ["down", "up"]
+
+
+COUNTED = """
+import json, os, pathlib, subprocess, sys
+
+def counted():
+    names = [name for name in os.listdir("/sys/class/net") if name != "lo"]
+    read = lambda name, what: int(pathlib.Path(f"/sys/class/net/{name}/statistics/{what}").read_text())
+    kinds = [(side, what) for side in ("rx", "tx") for what in ("bytes", "packets")]
+    sums = {f"{side}_{what}": sum(read(name, f"{side}_{what}") for name in names) for side, what in kinds}
+    # Without the Ethernet headers.
+    return sums["rx_bytes"] + sums["tx_bytes"] - 14 * (sums["rx_packets"] + sums["tx_packets"])
+
+before = counted()
+argv = [sys.executable, "-m", "ackclock", "measure", os.environ["ACKCLOCK_SERVER"], *sys.argv[2:]]
+done = subprocess.run(argv, capture_output=True, text=True)
+pathlib.Path(sys.argv[1]).write_text(json.dumps({"ip_bytes": counted() - before, "stderr": done.stderr}))
+sys.exit(done.returncode)
+"""
+"""Runs a measurement and counts what its network namespace sent and received."""
+
+
+@pytest.mark.finding("M12")
+@pytest.mark.parametrize("max_bytes", ["500 MB", "10 MB"])
+def test_bytes_are_those_that_the_kernels_interface_counts(max_bytes, tmp_path):
+    link, token, out = tmp_path / "line.toml", tmp_path / "token", tmp_path / "out"
+    link.write_text(LINE + QUEUES["droptail"], encoding="utf-8")
+    python = [sys.executable, "-m", "ackclock"]
+    serve = shlex.join([*python, "serve", "--listen", "::", "--token-file", str(token)])
+    argv = [
+        *python,
+        "emulate",
+        str(link),
+        "--json",
+        "--seconds",
+        "200",
+        "--server-ready",
+        "4862",
+        "--server",
+        serve,
+        "--",
+    ]
+    argv += [sys.executable, "-c", COUNTED, str(tmp_path / "counted.json"), "--token-file", str(token)]
+    argv += ["--duration", "4 s", "--max-bytes", max_bytes, "--quiet", "--no-report", "--out", str(out)]
+    argv += ["--tests", "delay,capacity,steps,tcp,bidirectional,latency,transfers"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=260, check=False)
+    counted = json.loads((tmp_path / "counted.json").read_text("utf-8"))
+    assert done.returncode == 0, counted["stderr"] + done.stderr
+    size = json.loads((out / "measurement.json").read_text("utf-8"))["bytes"]
+    assert counted["ip_bytes"] <= size["max"]
+    # Datagrams that a queue drops are sent, and not received by this end.
+    assert 0.85 * size["used"] <= counted["ip_bytes"] <= 1.02 * size["used"]
 
 
 @pytest.mark.realtime

@@ -166,7 +166,17 @@ mod tests {
         let bulk = |down, seconds| {
             let (duration_ns, sample_ns) = (seconds * SECOND, 10 * MS);
             let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
-            TestSpec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
+            TestSpec::Bulk(Bulk {
+                down,
+                up: 0,
+                congestion,
+                send_buffer,
+                receive_buffer,
+                receive_window,
+                duration_ns,
+                sample_ns,
+                max_bytes: None,
+            })
         };
         let refused =
             |spec: &TestSpec, running| quotas.admit(spec, running, &mut SessionUsage::default()).unwrap_err().to_string();

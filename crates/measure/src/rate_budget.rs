@@ -30,6 +30,11 @@ pub fn tcp_wire_bytes(payload: u64) -> u64 {
     payload + TCP_HEADERS * payload.div_ceil(TCP_PAYLOAD)
 }
 
+/// Payload that these bytes of IP carry, in full segments; 0 for less than one.
+pub fn payload_of(wire_bytes: u64) -> u64 {
+    wire_bytes / (TCP_PAYLOAD + TCP_HEADERS) * TCP_PAYLOAD
+}
+
 /// Depth in bytes of a bucket of this rate.
 pub fn depth(rate_bps: u64) -> u64 {
     carried(rate_bps, DEPTH_NS).max(carried(rate_bps, MAX_DEPTH_NS).min(MAX_DATAGRAM)).max(1)

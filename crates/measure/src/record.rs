@@ -45,5 +45,9 @@ pub struct TestRecord {
     /// Times of each transfer at the near end: start, connected, first byte, last byte.
     pub times: Vec<[Option<Nanos>; 4]>,
     pub unsent: u64,
+    /// Datagrams that the near end's kernel dropped, as the socket's buffer was full.
+    pub overrun: u64,
+    /// Why the near end ended the test early.
+    pub cut_short: Option<String>,
     pub outcome: TestOutcome,
 }

@@ -82,6 +82,10 @@ pub struct Bulk {
     pub duration_ns: i64,
     /// Interval between samples of TCP_INFO: 10 to 1000 ms.
     pub sample_ns: i64,
+    /// Maximum bytes of IP of all connections together, with retransmissions: each end ends the test
+    /// when it has moved them. None: no maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
 }
 
 impl Bulk {
@@ -140,6 +144,7 @@ impl TestSpec {
                 within("sample_ns", bulk.sample_ns, 10 * MS, 1000 * MS)?;
                 within("connections", i64::from(bulk.down) + i64::from(bulk.up), 1, i64::from(u16::MAX))?;
                 let buffer = |size: Option<u32>| within("buffer", i64::from(size.unwrap_or(4096)), 1024, i64::from(i32::MAX / 2));
+                within("max_bytes", bulk.max_bytes.unwrap_or(1).try_into().unwrap_or(i64::MAX), 1, i64::MAX - 1)?;
                 buffer(bulk.send_buffer)?;
                 buffer(bulk.receive_window)?;
                 buffer(bulk.receive_buffer)

@@ -8,10 +8,8 @@ use ackclock_contract::Document;
 use ackclock_core::Problem;
 use ackclock_measure::MeasureError;
 use ackclock_measure::control::message::{ClockState, Welcome};
-use ackclock_measure::estimate::direction::direction_stats;
 use ackclock_measure::estimate::responsiveness::{RttSamples, responsiveness as responsive};
 use ackclock_measure::estimate::results::{DelayRow, SampleRow, SessionAnalysis};
-use ackclock_measure::estimate::train_times::TrainTimes;
 use ackclock_measure::net::client::{ClientConfig, MeasurementClient, StepTest};
 use ackclock_measure::net::log::LogTarget;
 use ackclock_measure::net::path::{PathProbes, probe_path};
@@ -192,8 +190,8 @@ impl LiveSession {
     }
 
     /// Runs tests (a JSON list) concurrently; `watch` receives the seconds since their start about
-    /// ten times a second. Returns the statistics of datagrams without a clock comparison: a
-    /// list of directions for each test. If it fails, the records of earlier tests stay. Each test
+    /// ten times a second. Returns the results of each test, without a comparison of the clocks. If
+    /// it fails, the records of earlier tests stay. Each test
     /// starts `start_after_ns` after the step.
     fn run<'py>(
         &self,
@@ -223,10 +221,14 @@ impl LiveSession {
             })
         });
         let run = outcome.map_err(|e| signal.take().unwrap_or_else(|| of_measurement(e)))?;
-        let directions: Vec<Vec<_>> =
-            run.iter().map(|r| TrainTimes::from_record(r).iter().map(|c| direction_stats(c, None)).collect()).collect();
+        let results = SessionAnalysis::without_clocks(&run).results();
         records.extend(run);
-        to_object(py, &directions)
+        to_object(py, &results.tests)
+    }
+
+    /// Bytes of IP that the control connection has moved in both directions, without ACKs.
+    fn control_bytes(&self) -> PyResult<u64> {
+        self.lock().client.as_ref().map(MeasurementClient::control_bytes).ok_or_else(session_over)
     }
 
     /// Keepalive of a session without a running test, required once a second or more often.

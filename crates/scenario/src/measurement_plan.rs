@@ -76,6 +76,10 @@ pub struct MeasurementPlan {
     /// Transfers of each size and direction in `transfers`.
     #[key(default = 5, example = 10, unit = "transfers")]
     pub repeats: Count,
+    /// Maximum bytes of IP of the whole measurement: every test, both directions, retransmissions and
+    /// the reports of the far end. What does not fit is shortened or left out.
+    #[key(default = "500 MB", example = "50 MB", min = "100 kB", allowed = "a size of at least \"100 kB\"")]
+    pub max_bytes: Bytes,
 }
 
 /// In the order in which they run.

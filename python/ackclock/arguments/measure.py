@@ -73,6 +73,11 @@ class MeasureArguments:
         default=None,
         read=rates_of,
     )
+    max_bytes: str | None = argument(
+        "Maximum bytes of the whole measurement on the path, both directions (default: 500 MB); what does not fit is "
+        "shortened or left out.",
+        default=None,
+    )
     labels: Mapping[str, str] | None = argument(
         "A condition to group by, such as ssi=3; repeatable.",
         default=None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,6 +59,7 @@ def measure(
     from ackclock.cli.output import deliver, remark
     from ackclock.cli.progress import progress
     from ackclock.errors import InputError
+    from ackclock.format import size as size_text
     from ackclock.input.units import PS_PER_S
     from ackclock.measurement.path import seconds as walk_seconds
     from ackclock.measurement.plan import KEYS, asked_plan, estimate
@@ -85,10 +87,12 @@ def measure(
     options = option_names(MeasureArguments)
     with typed({name: options[name] for name in given}, over_file=True):
         plan = asked_plan(arguments, quick=quick)
-    seconds, each = (estimate(plan, rates) for rates in ({}, dict.fromkeys(plan.directions, 1e6)))
+    unbounded = replace(plan, max_bytes=1 << 62)
+    seconds, each = (estimate(unbounded, rates) for rates in ({}, dict.fromkeys(plan.directions, 1e6)))
     size = f"{(each[1] - seconds[1]) / 1e6:.3g} MB for each Mb/s that the path carries"
+    bound = f"at most {size_text(plan.max_bytes)} in all (--max-bytes)"
     slow = f" ({walk_seconds(plan):.0f} s more where routers answer once a second)" if "path" in plan.tests else ""
-    remark(f"measure: about {seconds[0]:.0f} s{slow}, {seconds[1] / 1e6:.2g} MB and {size}", quiet=quiet)
+    remark(f"measure: about {seconds[0]:.0f} s{slow}, {seconds[1] / 1e6:.2g} MB and {size}, {bound}", quiet=quiet)
     asked = plan.written
     further = {name: value for name, value in given.items() if name not in KEYS}
 

@@ -1125,6 +1125,7 @@ class Bulk(TypedDict):
     receive_window: int | None
     duration_ns: int
     sample_ns: int
+    max_bytes: NotRequired[int]
 
 class Transfers(TypedDict):
     """Sequential TCP connections that transfer a fixed number of bytes each."""
@@ -1168,6 +1169,8 @@ class TestResult(TypedDict):
     transfers_s: list[tuple[float | None, float | None, float | None]]
     unsent: int
     held: int
+    near_overrun: int
+    far_overrun: int
     cut_short: str | None
 
 class SessionResults(TypedDict):

@@ -102,15 +102,29 @@ class BufferInterval(TypedDict):
     max_based: float | None
 
 
+class LateHost(TypedDict):
+    """How far the hosts did not keep up with the stream above the capacity."""
+
+    host: Annotated[str, Field(description="the sending host: `this host` or `the far end`")]
+    sent_share: Annotated[float | None, Field(description="sent rate over the requested one")]
+    unsent: int
+    pause_share: Annotated[float, Field(description="share of the time in which the sender paused")]
+    longest_pause_ms: float
+    overrun: Annotated[int, Field(description="datagrams that the receiving host dropped itself")]
+
+
 class Capacity(TypedDict):
-    """Capacity and queue of one direction."""
+    """Capacity and queue of one direction; a lower bound, with its reason, where `queue.rate` is
+    null."""
 
     rate_bps: float | None
     at_least: bool
+    at_least_because: str | None
     packet_bytes: int
     buffer_bytes: BufferInterval
     overflowed: bool
     queue: Queue
+    late: LateHost | None
     sent: DirectionStats
 
 
@@ -195,11 +209,47 @@ class Beside(Phases):
     offset_s: float
 
 
+class Renewed(TypedDict):
+    """The estimate of the whole measurement after a test, `at_s` seconds from its start."""
+
+    after: str
+    at_s: float
+    seconds: float
+    bytes: float | None
+
+
 class Announced(TypedDict):
-    """The estimate of the measurement; bytes once the capacity is known."""
+    """The estimate of the measurement; bytes once the capacity is known. Renewed after each
+    test."""
 
     seconds: float
     bytes: float | None
+    renewed: list[Renewed]
+
+
+class LeftOut(TypedDict):
+    """A part of the plan that did not fit in the bytes."""
+
+    test: str
+    label: str
+
+
+class Shortened(TypedDict):
+    """A test whose runs were shorter than planned, so that the bytes suffice."""
+
+    test: str
+    seconds: float
+    planned_s: float
+
+
+class ByteUse(TypedDict):
+    """IP bytes of the whole measurement, both directions, with ACKs and the far end's reports."""
+
+    max: int
+    used: int
+    control: Annotated[int, Field(description="of the control connection: requests, reports, captures")]
+    left_out: list[LeftOut]
+    shortened: list[Shortened]
 
 
 class Concurrent(TypedDict):
@@ -346,6 +396,7 @@ class MeasuredSession(TypedDict):
     latency_under_load: dict[Direction, LatencyUnderLoad]
     tests: list[PurposeOfTest]
     announced: Announced | None
+    bytes: ByteUse | None
     ip_bytes: int
     unsent_datagrams: int
     held_datagrams: int

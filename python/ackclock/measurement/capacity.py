@@ -4,8 +4,9 @@ overflow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ackclock.errors import RunFailed
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ackclock.documents.engine import DirectionStats, TestSpec
     from ackclock.documents.measure import Capacity, Queue
     from ackclock.documents.parts import Direction
+    from ackclock.measurement.consistency import Statements
     from ackclock.measurement.queue_facts import Train
 
 TRIAL_S = 0.4
@@ -32,6 +34,14 @@ CHECK_S = 2.0
 CHECK_PACKETS = 100
 CHECKS = 6
 MIN_WINDOWS = 2
+SENT_SHARE = 0.9
+"""A stream sent at less than this share of the requested rate shows its sender: the search requests
+1.25 times what the path carries."""
+MIN_FILLED_S = 3.0
+"""A shorter run above the capacity shows no queue's kind."""
+RESERVE_BYTES = 20_000
+"""Bytes of IP of 20 datagrams, the minimum of a train."""
+LOW_RATE_BPS = 48 * 8 * 25
 SURELY_OVER = 5.0
 """Ratio of the sent to the received rate from which on the stream fills any path."""
 CARRIED = 0.97
@@ -52,6 +62,12 @@ class Ran:
     received_bps: float | None
     sent_bps: float
     train: Callable[[], Train]
+    asked_bps: float = 0.0
+
+    @property
+    def is_late(self) -> bool:
+        """The sender did not keep the requested rate: a faster request is sent no faster."""
+        return self.sent_bps < SENT_SHARE * self.asked_bps
 
 
 @dataclass(frozen=True)
@@ -80,6 +96,12 @@ class CapacitySearch:
     payload: int
     start_bps: float
     max_bps: float
+    allowance: Callable[[], float] = lambda: math.inf
+    """Bytes of IP that the search may still send."""
+    bounded: str | None = field(default=None, init=False)
+    """What the allowance did not permit."""
+    shortest_s: float = field(default=math.inf, init=False)
+    """Seconds of the run above the capacity."""
 
     def search(self) -> Found:
         """Trials at increasing rates, then a run above the capacity."""
@@ -92,9 +114,15 @@ class CapacitySearch:
                 raise RunFailed(f"capacity {self.direction}: no datagrams of {show_rate(round(rate))} were received")
             if ran.received_bps < GROWN * previous_bps:
                 return self._fill(max(ran.received_bps, previous_bps), trials)
+            following = min(rate * FASTER, self.max_bps)
+            # The trial and the run above the capacity must both fit.
+            if self._affordable_s(following) < 2 * TRIAL_S:
+                self.bounded = f"rates of {show_rate(round(following))} and more"
+                return Found(ran.number, False, _below(trials, rate))
             if rate >= self.max_bps:
-                return Found(self._ran(self.max_bps, self.seconds).number, False, _below(trials, rate))
-            rate, previous_bps = min(rate * FASTER, self.max_bps), ran.received_bps
+                self.shortest_s = min(self.seconds, self._affordable_s(rate))
+                return Found(self._ran(self.max_bps, self.shortest_s).number, False, _below(trials, rate))
+            rate, previous_bps = following, ran.received_bps
 
     def _fill(self, received_bps: float, trials: list[tuple[int, float]]) -> Found:
         """Raise the rate until it fills the path throughout, then run for the whole duration; once
@@ -103,26 +131,34 @@ class CapacitySearch:
         rate = min(OVER * received_bps, self.max_bps)
         for _ in range(CHECKS):
             packets_s = CHECK_PACKETS * (self.payload + HEADERS) * 8 / rate
-            ran = self._ran(rate, min(max(CHECK_S, packets_s), self.seconds))
-            if not self._carried_all(ran) and self._busy(ran):
+            ran = self._ran(rate, min(max(CHECK_S, packets_s), self.seconds, 0.25 * self._affordable_s(rate)))
+            if (not self._carried_all(ran) and self._busy(ran)) or ran.is_late or rate >= self.max_bps:
                 break
-            if rate >= self.max_bps:
+            if self._affordable_s(2 * rate) < CHECK_S + MIN_FILLED_S:
                 break
             rate = min(2 * rate, self.max_bps)
         seconds = self.seconds
         for last in (False, True):
-            ran = self._ran(rate, seconds, beside=True)
+            self.shortest_s = min(seconds, self._affordable_s(rate))
+            ran = self._ran(rate, self.shortest_s, beside=True)
             if rate >= self.max_bps and self._carried_all(ran):
                 return Found(ran.number, False, _below(trials, received_bps))
             statements = self.judge(ran.train())
             busy = statements["rate"] is not None and statements["rate"]["busy_share"] >= 0.9
-            if last or (busy and statements["losses"] not in ("none", "channel")):
+            if last or ran.is_late or (busy and statements["losses"] not in ("none", "channel")):
                 break
             seconds, rate = min(2 * seconds, MAX_SECONDS), min(rate * (OVER if busy else 2.0), self.max_bps)
+            if self._affordable_s(rate) < self.seconds:
+                break
         filled = not self._carried_all(ran) or (
             statements["rate"] is not None and statements["rate"]["busy_share"] >= 0.9
         )
         return Found(ran.number, filled, _below(trials, received_bps))
+
+    def _affordable_s(self, rate: float) -> float:
+        """Seconds of a stream of this rate within the allowance, with the sparse datagrams beside
+        it."""
+        return max(0.0, self.allowance() - RESERVE_BYTES) * 8 / (rate * (1 + EXCHANGE_SHARE) + 2 * LOW_RATE_BPS)
 
     @staticmethod
     def _carried_all(ran: Ran) -> bool:
@@ -168,24 +204,27 @@ def _below(trials: list[tuple[int, float]], received_bps: float) -> tuple[int, .
     return tuple(number for number, rate in trials if rate < 0.8 * received_bps)
 
 
-def capacity(figures: DirectionStats, filled: bool, statements: Queue) -> Capacity:
+def capacity(figures: DirectionStats, statements: Statements) -> Capacity:
     """The result of a run above the capacity, for the document."""
-    rate = statements["rate"]
+    queue = statements.queue
+    rate = queue["rate"]
     return {
-        "rate_bps": rate["mean_bps"] if rate is not None else figures["received_bps"],
-        "at_least": not filled or rate is None,
+        "rate_bps": statements.rate_bps,
+        "at_least": statements.at_least,
+        "at_least_because": statements.because,
         "packet_bytes": figures["ip_bytes"],
-        "buffer_bytes": {"min_based": statements["buffer_lo_bytes"], "max_based": statements["buffer_hi_bytes"]},
-        "overflowed": statements["buffer_bytes"] is not None,
-        "queue": statements,
+        "buffer_bytes": {"min_based": queue["buffer_lo_bytes"], "max_based": queue["buffer_hi_bytes"]},
+        "overflowed": queue["buffer_bytes"] is not None,
+        "queue": queue,
+        "late": statements.late,
         "sent": {
             **figures,
             "bottleneck": {
                 "rate_bps": None if rate is None else rate["mean_bps"],
-                "min_based_bytes": statements["buffer_lo_bytes"],
-                "max_based_bytes": statements["buffer_hi_bytes"],
-                "filled": statements["buffer_bytes"] is not None,
-                "losses_are": LOSS_ORIGINS[statements["losses"]],
+                "min_based_bytes": queue["buffer_lo_bytes"],
+                "max_based_bytes": queue["buffer_hi_bytes"],
+                "filled": queue["buffer_bytes"] is not None,
+                "losses_are": LOSS_ORIGINS[queue["losses"]],
             },
         },
     }

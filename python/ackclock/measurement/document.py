@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ackclock.documents.parts import DIRECTIONS, Direction
+from ackclock.measurement.budget import ip_bytes, used_bytes
 from ackclock.measurement.capacity import capacity
-from ackclock.measurement.queue_facts import QueueFacts, Train, train_of
+from ackclock.measurement.consistency import StreamSender, consistent, tcp_transfers
+from ackclock.measurement.queue_facts import QueueFacts, Train, train_of, train_of_test
 from ackclock.measurement.queue_inference import infer
 from ackclock.measurement.test_runner import TestLog
 from ackclock.statistics import joint_rate
@@ -64,24 +66,28 @@ def series_frame(table: Table) -> pl.DataFrame:
 
 
 def document(
-    session: engine.SessionResults, log: TestLog, series: pl.DataFrame, delays: pl.DataFrame, names: Sequence[str]
+    session: engine.SessionResults,
+    log: TestLog,
+    series: pl.DataFrame,
+    delays: pl.DataFrame,
+    names: Sequence[str],
+    control_bytes: int = 0,
 ) -> measure.MeasuredSession:
     """The figures of a session by test.
 
     ``session`` is the engine's document, ``series`` and ``delays`` are its tables, ``names`` the
-    plan's tests.
+    plan's tests, ``control_bytes`` the IP bytes of the control connection.
     """
     tests = session["tests"]
     purposes = log.purposes
     flows = [flow for n in sorted(purposes) for flow in _flows(tests[n], purposes[n], series)]
-    capacities = {
-        direction: capacity(
-            _direction(tests[found.number], direction),
-            found.filled,
-            infer(queue_facts(session, log, series, delays, direction)),
-        )
-        for direction, found in log.filled.items()
-    }
+    capacities: dict[Direction, measure.Capacity] = {}
+    for direction, found in log.filled.items():
+        facts, stats = queue_facts(session, log, series, delays, direction), _direction(tests[found.number], direction)
+        assert facts.stream is not None
+        sender = StreamSender.of(stats, facts.stream)
+        statements = consistent(infer(facts), sender, tcp_transfers(flows, direction), filled=found.filled)
+        capacities[direction] = capacity(stats, statements)
     concurrent = _concurrent(flows)
     return {
         "clock": session["clock"],
@@ -100,7 +106,8 @@ def document(
         "bidirectional": [
             beside(tests[n], purposes[n], series)
             for n in _of(purposes, "bidirectional")
-            if _is_first(tests[n], purposes[n])
+            # The phases of a pair that its bytes ended are not known.
+            if _is_first(tests[n], purposes[n]) and not any(test["cut_short"] for test in tests[n : n + 2])
         ],
         "concurrent": concurrent,
         "shaping": shaping(capacities, concurrent),
@@ -111,6 +118,7 @@ def document(
         },
         "tests": [{"test": n, "shown": n in _shown(log), **purposes[n]} for n in sorted(purposes)],
         "announced": log.announced,
+        "bytes": _bytes(tests, log, control_bytes),
         "ip_bytes": sum(ip_bytes(test) for test in tests),
         "unsent_datagrams": sum(test["unsent"] for test in tests),
         "held_datagrams": sum(test["held"] for test in tests),
@@ -168,23 +176,18 @@ def _rates(series: pl.DataFrame, test: int, start: float, end: float) -> measure
     }
 
 
-TCP_IP_HEADERS = 52
-"""IPv4, TCP and its timestamp option."""
-
-
-def ip_bytes(test: engine.TestResult) -> int:
-    """IP bytes that a test sent in both directions, without ACKs: datagrams with their headers, and
-    TCP payload with its retransmissions and headers."""
-    datagrams = sum(figures["sent"] * figures["ip_bytes"] for figures in test["directions"])
-    far = {flow["flow"]: flow for flow in test["far_flows"]}
-    tcp = 0
-    for near in test["near_flows"]:
-        other = far.get(near["flow"])
-        sender, receiver = (near, other) if near["sends"] else (other, near)
-        tcp += receiver["bytes"] if receiver else 0
-        if sender:
-            tcp += sender["retransmitted"] * sender["mss"] + sender["segments_sent"] * TCP_IP_HEADERS
-    return int(datagrams + tcp)
+def _bytes(tests: Sequence[engine.TestResult], log: TestLog, control_bytes: int) -> measure.ByteUse | None:
+    """What the measurement took of the bytes that it may take."""
+    budget = log.budget
+    if budget is None:
+        return None
+    return {
+        "max": budget.max_bytes,
+        "used": used_bytes(tests, control_bytes, log.probe_bytes),
+        "control": control_bytes,
+        "left_out": budget.left_out,
+        "shortened": budget.shortened,
+    }
 
 
 def _shown(log: TestLog) -> set[int]:
@@ -234,8 +237,7 @@ def queue_facts(
     tests, purposes = session["tests"], log.purposes
 
     def train(number: int) -> Train | None:
-        figures = _directions(tests[number]).get(direction)
-        return None if figures is None else train_of(delays, number, direction, figures["ip_bytes"])
+        return train_of_test(delays, number, direction, tests[number])
 
     found = log.filled.get(direction)
     below = [train(n) for n in (found.below if found else ())]
@@ -299,12 +301,19 @@ def _flows(test: engine.TestResult, purpose: measure.Purpose, series: pl.DataFra
             "label": purpose["label"],
             "purpose": purpose["kind"],
             "direction": "up" if near["sends"] else "down",
-            **_sent(sender, receiver, bulk["duration_ns"] * 1e-9),
+            **_sent(sender, receiver, _seconds(test, bulk, receiver)),
             "rtt_ms": _rtt_stats(series, flow_name(test["test"], near["flow"])),
             "asked": purpose["asked"],
             "given": {"sender": _given(sender), "receiver": _given(receiver)},
             "failed": next((end["why_failed"] for end in (near, other) if end and end["why_failed"]), None),
         }
+
+
+def _seconds(test: engine.TestResult, bulk: engine.Bulk, receiver: engine.FlowOutcome | None) -> float:
+    """The duration of a transfer: of one that its bytes ended, until its last byte."""
+    if test["cut_short"] and receiver and receiver["elapsed_ns"] > 0:
+        return receiver["elapsed_ns"] * 1e-9
+    return bulk["duration_ns"] * 1e-9
 
 
 def _sent(
@@ -471,7 +480,9 @@ def _latency(
     return {
         "load": {
             "flows": len(load["near_flows"]),
-            "goodput_bps": sum(f["bytes"] for f in flows) * 8 / (load["spec"]["bulk"]["duration_ns"] * 1e-9),
+            "goodput_bps": sum(f["bytes"] for f in flows)
+            * 8
+            / max((_seconds(load, load["spec"]["bulk"], f) for f in flows), default=math.inf),
         },
         "direction": purpose["way"],
         "handshake_ms": summary_stats(handshakes),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import polars as pl
 
 from ackclock.measurement.pathchar import Hop, hops_of
-from ackclock.measurement.plan import Plan
+from ackclock.measurement.plan import REPLY_BYTES, Plan
 from ackclock.measurement.session import guarded
 
 if TYPE_CHECKING:
@@ -37,6 +37,13 @@ class PathProbes:
 
     probes: pl.DataFrame
     hops: list[Hop]
+
+    @property
+    def ip_bytes(self) -> int:
+        """IP bytes of the probes and of their replies, which are at most 576 bytes long."""
+        sizes = self.probes["ip_bytes"]
+        answered = int(self.probes["rtt_ms"].is_not_null().sum())
+        return int(sizes.sum() or 0) + REPLY_BYTES * answered
 
 
 def seconds(plan: Plan, every_s: float = EVERY_S) -> float:

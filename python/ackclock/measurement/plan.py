@@ -63,6 +63,8 @@ class Plan:
     flows: int
     sizes: tuple[str, ...]
     repeats: int
+    max_bytes: int
+    """Bytes of IP of the whole measurement, at most."""
     written: dict[str, Any]
     """All keys as a plan file has them, None for an absent one."""
 
@@ -119,10 +121,14 @@ CAPACITY_SEARCH_S = 12.0
 measured over emulated links (FQ-CoDel; droptail with jitter), where 59 s are announced."""
 
 
-def estimate(plan: Plan, rates_bps: Mapping[str, float], capacity_bytes: float | None = None) -> tuple[float, float]:
-    """Estimated seconds, and IP bytes of both directions. Without a direction's rate its bytes
-    count as zero. ``capacity_bytes`` are those that the test ``capacity`` has sent: its trials send
-    up to 16 times the capacity.
+PROBED_HOPS = 12
+"""Hops of a long path, for the bytes of its probes."""
+REPLY_BYTES = 576
+"""Maximum length of an ICMP error (RFC 1812, 4.3.2.3)."""
+
+
+def seconds_of(plan: Plan) -> dict[str, float]:
+    """Estimated seconds of each test of a plan.
 
     A path whose hops have an ICMP rate limit takes longer: `ackclock.measurement.path.seconds`.
     """
@@ -141,26 +147,43 @@ def estimate(plan: Plan, rates_bps: Mapping[str, float], capacity_bytes: float |
         "latency": directions * (t + 2),
         "transfers": directions * plan.repeats * len(plan.sizes) * 1.0,
     }
-    # Seconds at full rate in each direction, by test.
+    return {name: seconds[name] for name in plan.tests}
+
+
+def full_seconds_of(plan: Plan) -> dict[str, float]:
+    """Seconds for which each test of a plan fills each direction."""
+    t, offset = plan.seconds, plan.offset_s
     full = {
         "path": 0.0,
         "delay": 0.0,
-        "capacity": 1.25 * (t + 2) if capacity_bytes is None else 0.0,
+        "capacity": 1.25 * (t + 2),
         "steps": 0.0 if plan.steps else t / 2 * sum(plan.shares),
         "tcp": t * len(plan.congestion) * len(plan.buffers),
-        "bidirectional": t if offset is None else directions * (t + offset),
+        "bidirectional": t if offset is None else len(plan.directions) * (t + offset),
         "flows": t,
         "latency": t,
         "transfers": 0.0,
     }
-    size = sum(
-        rates_bps.get(direction, 0.0) / 8 * sum(full[name] for name in plan.tests) for direction in plan.directions
-    )
-    if "transfers" in plan.tests:
-        size += directions * plan.repeats * sum(size_bytes(text) for text in plan.sizes)
-    if "steps" in plan.tests:
-        size += directions * t / 2 * sum(rate_bps(text) for text in plan.steps) / 8
-    if "capacity" in plan.tests:
-        size += capacity_bytes or 0.0
-    low_rate = 2 * 48 * 25 * sum(seconds[name] for name in plan.tests if name in ("delay", "latency"))
-    return sum(seconds[name] for name in plan.tests), size + low_rate
+    return {name: full[name] for name in plan.tests}
+
+
+def fixed_bytes_of(plan: Plan) -> dict[str, float]:
+    """IP bytes of each test of a plan that do not depend on the path's rate, in both directions."""
+    directions, seconds = len(plan.directions), seconds_of(plan)
+    sizes = {
+        "path": 2 * REPLY_BYTES * PROBED_HOPS
+        + PROBED_HOPS * plan.path_rounds * (sum(plan.path_sizes) + 6 * REPLY_BYTES),
+        "steps": directions * plan.seconds / 2 * sum(rate_bps(text) for text in plan.steps) / 8,
+        "transfers": directions * plan.repeats * sum(size_bytes(text) for text in plan.sizes),
+    }
+    low_rate = {name: 2 * 48 * 25 * seconds[name] for name in plan.tests if name in ("delay", "latency")}
+    return {name: float(sizes.get(name, 0.0) + low_rate.get(name, 0.0)) for name in plan.tests}
+
+
+def estimate(plan: Plan, rates_bps: Mapping[str, float]) -> tuple[float, float]:
+    """Estimated seconds, and IP bytes of both directions, at most ``plan.max_bytes``. Without a
+    direction's rate its bytes count as zero.
+    """
+    full = sum(full_seconds_of(plan).values())
+    size = full * sum(rates_bps.get(direction, 0.0) / 8 for direction in plan.directions)
+    return sum(seconds_of(plan).values()), min(size + sum(fixed_bytes_of(plan).values()), float(plan.max_bytes))

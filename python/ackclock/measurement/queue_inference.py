@@ -59,6 +59,12 @@ MIN_CHANNEL_LOSSES = 3
 """Fewer losses without a queue show no channel that keeps TCP from filling a queue."""
 SHARED = 0.5
 """A sparse flow that waits at least this share of the stream's queueing delay is in its queue."""
+MAX_PAUSES = 0.05
+"""A sender that paused for a larger share of its time hides the course of the queue's delay."""
+MAX_BELOW_PAUSES = 0.02
+"""A trial below the capacity with more pauses caught up by bursts, which a short queue drops."""
+MAX_OVERRUN = 0.02
+"""Share of the losses from which on those at the receiver's socket decide."""
 CODEL_S = 1.8
 """CoDel needs longer than this to bring a stream's queueing delay back below half of its peak."""
 PIE_S = 1.3
@@ -72,7 +78,11 @@ def infer(facts: QueueFacts) -> Queue:
         return _without_stream(facts)
     seen = StreamEvidence.of(facts, stream, _channel(facts))
     kind, because = _kind(facts, seen)
-    if kind == DROPTAIL:
+    if stream.overrun > MAX_OVERRUN * np.count_nonzero(stream.lost):
+        kind, because = UNKNOWN, "the receiving host was late and dropped datagrams itself"
+    elif kind in (CODEL, PIE, AQM) and stream.pause_share > MAX_PAUSES:
+        kind, because = UNKNOWN, "the sending host was late: its pauses hide the course of the queue"
+    if kind == DROPTAIL and stream.pause_share <= MAX_PAUSES:
         # Below its limit such a queue drops nothing: these losses are the channel's, too.
         seen = StreamEvidence.of(facts, stream, _channel(facts, seen))
     buffer = seen.buffer_bytes() if kind == DROPTAIL else None
@@ -139,8 +149,10 @@ def _channel(facts: QueueFacts, droptail: StreamEvidence | None = None) -> Chann
     lost = sent = 0
     quiet_ms = 5.0 + (_spread_ms(facts.idle) if facts.idle is not None else 0.0)
     for train in (facts.idle, *facts.below):
+        if train is None or not len(train.sent_s) or train.overrun:
+            continue
         # A trial met a queue where the rate wanders.
-        if train is not None and len(train.sent_s) and (train is facts.idle or _spread_ms(train) <= quiet_ms):
+        if train is facts.idle or (_spread_ms(train) <= quiet_ms and train.pause_share <= MAX_BELOW_PAUSES):
             lost, sent = lost + int(train.lost.sum()), sent + len(train.lost)
     if droptail is not None:
         longest = float(np.quantile(droptail.bytes, 0.99)) - 4 * droptail.noise_bytes

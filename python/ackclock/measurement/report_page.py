@@ -11,6 +11,7 @@ import polars as pl
 
 from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.format import percent, rate
+from ackclock.format import size as size_text
 from ackclock.measurement.queue_sentences import sentences
 from ackclock.measurement.terminal_tables import (
     added_delays,
@@ -18,6 +19,7 @@ from ackclock.measurement.terminal_tables import (
     delay_cells,
     loss,
     ms,
+    notes,
     path_cells,
     queue_cells,
     queue_words,
@@ -102,6 +104,7 @@ def _carried(document: MeasurementDocument, direction: Direction) -> str:
 def _because(document: MeasurementDocument) -> str:
     parts = []
     found = [s for d, figures in document["capacity"].items() for s in sentences(d, figures["queue"])]
+    found = [*notes(document), *found]
     for direction, figures in document["latency_under_load"].items():
         if rpm := figures["responsiveness"]:
             parts.append(f"a full path {direction} has {rpm_text(rpm)} RTTs per minute")
@@ -329,6 +332,8 @@ def _facts(document: MeasurementDocument) -> Facts:
         items.append(("Server", f"{document['address']}, ackclock {far['version']}, {far['system']}"))
         items.append(("The server's congestion controls", ", ".join(far["congestion"])))
     items.append(("Datagrams that the system did not send", str(document["unsent_datagrams"])))
+    if size := document.get("bytes"):
+        items.append(("Bytes on the path", f"{size_text(size['used'])} of at most {size_text(size['max'])}"))
     if clock:
         low, high = clock["offset_interval_ms"]
         steered = "; both clocks are disciplined, which narrows it" if clock["steered"] else ""

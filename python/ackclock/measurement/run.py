@@ -73,7 +73,7 @@ def _measured(arguments: MeasureArguments, plan: Plan) -> Measurement:
         _check(plan, session)
         capture_ = Capture(folder / NEAR, session.address) if arguments.capture and folder is not None else None
         if arguments.capture_far and folder is not None:
-            session.capture(MAX_CAPTURED)
+            session.capture(_captured_bytes(plan))
     head: MeasurementHead = {
         "host": arguments.host,
         "port": arguments.port,
@@ -84,7 +84,8 @@ def _measured(arguments: MeasureArguments, plan: Plan) -> Measurement:
         "far_end": session.far_end if session else None,
         "near_clock": session.clock if session else None,
     }
-    running = _Running(started, head, plan, session, arguments.progress, folder)
+    captures_far = arguments.capture_far and folder is not None
+    running = _Running(started, head, plan, session, arguments.progress, folder, captures_far=captures_far)
     error: Exception | KeyboardInterrupt | None = None
     with capture_ or nullcontext(), ExitStack() as stack:
         for recorder in pulses:
@@ -146,13 +147,17 @@ class _Running:
     folder: Path | None
     done: TestLog = field(default_factory=TestLog)
     path_probes: PathProbes | None = None
+    captures_far: bool = False
 
     def run(self) -> None:
         if PATH in self.plan.tests:
             self._walk()
         if self.session is None:
             return
-        runner = TestRunner(self.session, self.plan, self.progress, self.done)
+        if self.captures_far:
+            self.done.reserved_bytes = _captured_bytes(self.plan)
+        elapsed_s = (datetime.now(UTC) - self.started).total_seconds()
+        runner = TestRunner(self.session, self.plan, self.progress, self.done, elapsed_s)
         for name in runner.run():
             if self.folder is not None and name != self.plan.tests[-1]:
                 _kept(self.folder, self.make(final=False))
@@ -171,6 +176,7 @@ class _Running:
 
         self.path_probes = walk(self.head["host"], self.plan, report)
         self.done.path = self.path_probes.hops
+        self.done.probe_bytes = self.path_probes.ip_bytes
         self.done.finished.append(PATH)
 
     def make(self, *, final: bool) -> Measurement:
@@ -184,10 +190,11 @@ class _Running:
             nothing = pl.DataFrame()
             results = document({"clock": None, "tests": []}, self.done, nothing, nothing, self.plan.tests)
             return Measurement({**self.head, **results}, self.plan, nothing, nothing, probes)
+        control_bytes = self.session.control_bytes()
         figures, samples, datagrams = self.session.finish() if final else self.session.so_far()
         series = series_frame(samples)
         delays = pl.DataFrame(datagrams)
-        results = document(figures, self.done, series, delays, self.plan.tests)
+        results = document(figures, self.done, series, delays, self.plan.tests, control_bytes)
         return Measurement({**self.head, **results}, self.plan, series, delays, probes)
 
 
@@ -195,6 +202,11 @@ def _captured(folder: Path, session: Session) -> CaptureState:
     records, dropped = session.captured()
     atomic_write(folder / FAR, header() + records)
     return {"file": FAR, "dropped": dropped}
+
+
+def _captured_bytes(plan: Plan) -> int:
+    """Bytes of headers in the server's capture, which counts among those of the measurement."""
+    return min(MAX_CAPTURED, plan.max_bytes // 5)
 
 
 def _check(plan: Plan, session: Session) -> None:

@@ -12,7 +12,7 @@ from ackclock.linux import require_linux
 
 if TYPE_CHECKING:
     from ackclock._native import Table
-    from ackclock.documents.engine import ClockState, DirectionStats, SessionResults, TestSpec, Train, Welcome
+    from ackclock.documents.engine import ClockState, SessionResults, TestResult, TestSpec, Train, Welcome
     from ackclock.documents.parts import Direction
 
 T = TypeVar("T")
@@ -81,16 +81,20 @@ class Session:
 
     def run(
         self, specs: Sequence[TestSpec], watch: Watch, start_after_s: Sequence[float] = ()
-    ) -> tuple[list[int], list[list[DirectionStats]]]:
+    ) -> tuple[list[int], list[TestResult]]:
         """Run tests concurrently; ``start_after_s`` delays the start of each (default: 0 s).
 
-        Returns their numbers and the datagram figures of each by direction, without clock offsets.
+        Returns their numbers and results, without clock offsets.
         """
         later = [round(seconds * 1e9) for seconds in start_after_s]
-        directions = guarded(lambda: self._live.run(json.dumps(list(specs)), later, watch))
+        results = guarded(lambda: self._live.run(json.dumps(list(specs)), later, watch))
         numbers = list(range(self.tests, self.tests + len(specs)))
         self.tests += len(specs)
-        return numbers, directions
+        return numbers, results
+
+    def control_bytes(self) -> int:
+        """IP bytes that the control connection has moved in both directions, without ACKs."""
+        return guarded(self._live.control_bytes)
 
     def keep_alive(self) -> None:
         """Keep the session from its idle timeout; call this once a second or more often while no

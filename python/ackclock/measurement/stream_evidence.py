@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ackclock.documents.measure import ArrivalStalls, BucketBurst, ChannelLosses, JitterStats, RateWindows
 from ackclock.measurement.queue_facts import Floats, QueueFacts, Train
@@ -22,6 +23,12 @@ WANDER = 0.15
 """The rate wanders if the 5th and the 95th percentile of its windows differ by more than this share
 of the median."""
 WINDOW_S = 1.0
+MIN_IDLE_S = 3e-4
+"""A shorter time without a datagram to send is an error of the reconstructed departures."""
+MAX_IDLE = 0.25
+"""A window in which the sender left the link idle for a larger share shows no rate."""
+IDLE_ERROR = 0.1
+"""Relative error of the time in which the link was idle."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +65,7 @@ class StreamEvidence:
     @staticmethod
     def of(facts: QueueFacts, stream: Train, channel: ChannelLosses) -> StreamEvidence:
         """Reconstruct the queue; the service time and the waits are estimated in turn."""
-        arrived = ~stream.lost
-        arrivals = np.sort((stream.sent_s + 1e-3 * stream.delay_ms)[arrived])
+        arrivals = np.sort((stream.sent_s + 1e-3 * stream.delay_ms)[~stream.lost])
         service_s = float((arrivals[-1] - arrivals[0]) / max(1, len(arrivals) - 1))
         idle = facts.idle if facts.idle is not None and not facts.idle.lost.all() else None
         rate: RateWindows | None = None
@@ -67,7 +73,7 @@ class StreamEvidence:
         base = 0.0
         for _ in range(3):
             jitter = jitter_stats(idle, stream, service_s) if idle is not None else None
-            pauses = _pauses_ms(arrivals, service_s, jitter)
+            pauses = _pauses_ms(stream, service_s, jitter)
             if jitter is not None and (len(pauses) or (rate is not None and rate["wanders"])):
                 # Sparse datagrams wait for the link's service, which is no jitter after the queue.
                 jitter = {**jitter, "stream_mean_ms": 0.0, "stream_sd_ms": 0.0}
@@ -191,11 +197,10 @@ class StreamEvidence:
         return BucketBurst(burst_bytes=burst, lo=burst - error, hi=burst + error) if burst > 4 * error else None
 
     def stalls(self) -> ArrivalStalls | None:
-        """Pauses of the arrivals that no jitter and no queue explains: a queue was there, nothing
-        left.
+        """Pauses of the arrivals that no jitter, no queue and no pause of the sender explains: a
+        queue was there, nothing left.
         """
-        arrivals = np.sort((self.train.sent_s + 1e-3 * self.train.delay_ms)[~self.train.lost])
-        long = _pauses_ms(arrivals, self.service_s, self.jitter)
+        long = _pauses_ms(self.train, self.service_s, self.jitter)
         return ArrivalStalls(count=len(long), longest_ms=float(long.max())) if len(long) else None
 
 
@@ -280,9 +285,9 @@ def _rate(
     Packets lost after the bottleneck were carried: the received rate is divided by 1 - channel
     loss.
     """
-    order = np.argsort((stream.sent_s + 1e-3 * stream.delay_ms)[~stream.lost], kind="stable")
-    left = (stream.sent_s + 1e-3 * (stream.delay_ms - base_ms))[~stream.lost][order]
-    smoothed = smooth(wait_ms, max(5, round(0.02 / max(1e-6, gap_s(stream)))))[~stream.lost][order]
+    order = _in_arrival_order(stream)
+    left = (stream.sent_s + 1e-3 * (stream.delay_ms - base_ms))[order]
+    smoothed = smooth(wait_ms, max(5, round(0.02 / max(1e-6, gap_s(stream)))))[order]
     busy = smoothed > max(1.5e3 * service_s, 2.5 * noise_ms)
     if busy.sum() < 10:
         return None
@@ -295,26 +300,32 @@ def _rate(
     count = max(1, math.floor(span / width + 1e-9))
     edges = left[first] + width * np.arange(count + 1)
     cumulative = np.interp(edges, left, np.arange(len(left)))
+    # The link is idle from a departure to the next datagram that the sender sent, lost or not.
+    idle = np.clip(_next_sent_s(stream, order) - (left[:-1] + service_s), 0.0, np.diff(left))
+    idle[idle <= max(MIN_IDLE_S, 4e-3 * noise_ms, 2 * service_s)] = 0.0
+    idle_s = np.interp(edges, left, np.concatenate(([0.0], np.cumsum(idle))))
     busy_sum = np.concatenate(([0], np.cumsum(busy)))
     at = np.searchsorted(left, edges)
     kept, rates = [], []
     for n in range(count):
         inside = max(1, at[n + 1] - at[n])
         full = (busy_sum[at[n + 1]] - busy_sum[at[n]]) / inside
-        kept.append(full >= 0.95 or at[n + 1] == at[n])
-        rates.append((cumulative[n + 1] - cumulative[n]) * stream.ip_bytes * 8 / width)
+        without = idle_s[n + 1] - idle_s[n]
+        kept.append((full >= 0.95 or at[n + 1] == at[n]) and without <= MAX_IDLE * width)
+        rates.append((cumulative[n + 1] - cumulative[n]) * stream.ip_bytes * 8 / max(1e-9, width - without))
     good = np.array(rates)[np.array(kept)] / (1 - channel["rate"])
     if len(good) == 0:
         return None
     # All of a busy period counts, as the mean of windows has rounding of a packet at each edge.
     mean = float(good.mean())
+    idle_share = float(idle[first:last].sum() / span)
     if all(kept):
-        mean = float((last - first) * stream.ip_bytes * 8 / span / (1 - channel["rate"]))
+        mean = float((last - first) * stream.ip_bytes * 8 / (span * (1 - idle_share)) / (1 - channel["rate"]))
     p5, p50, p95 = (float(np.quantile(good, q)) for q in (0.05, 0.5, 0.95))
     sd = float(good.std(ddof=1)) if len(good) > 1 else 0.0
     lag = float(np.corrcoef(good[:-1], good[1:])[0, 1]) if len(good) > 3 and sd > 1e-9 * mean else 0.0
     effective = max(1.0, len(good) * (1 - max(0.0, min(0.95, lag))) / (1 + max(0.0, min(0.95, lag))))
-    half = 1.96 * sd / math.sqrt(effective) + stream.ip_bytes * 8 / span
+    half = 1.96 * sd / math.sqrt(effective) + stream.ip_bytes * 8 / span + IDLE_ERROR * idle_share * mean
     lo, hi = mean - half, mean + half
     lo, hi = (
         lo * (1 - channel["rate"]) / (1 - channel["lo"]),
@@ -335,8 +346,25 @@ def _rate(
     )
 
 
-def _pauses_ms(arrivals: Floats, service_s: float, jitter: JitterStats | None) -> Floats:
-    """Intervals of arrivals far above the service time and the jitter."""
-    gaps_ms: Floats = 1e3 * np.diff(arrivals)
+def _in_arrival_order(train: Train) -> NDArray[np.intp]:
+    """The numbers of the datagrams that arrived, in the order of their arrivals."""
+    arrived = np.flatnonzero(~train.lost)
+    return arrived[np.argsort((train.sent_s + 1e-3 * train.delay_ms)[arrived], kind="stable")]
+
+
+def _next_sent_s(train: Train, order: NDArray[np.intp]) -> Floats:
+    """When the sender sent the datagram after each of these but the last, lost or not."""
+    sent: Floats = train.sent_s[np.minimum(order[:-1] + 1, len(train.sent_s) - 1)]
+    return sent
+
+
+def _pauses_ms(train: Train, service_s: float, jitter: JitterStats | None) -> Floats:
+    """Intervals of arrivals far above the service time and the jitter, from the time at which the
+    next datagram that was sent could have arrived: before it, the sender paused.
+    """
+    order = _in_arrival_order(train)
+    arrivals = (train.sent_s + 1e-3 * train.delay_ms)[order]
+    expected = np.maximum(arrivals[:-1], _next_sent_s(train, order) + 1e-3 * float(np.nanmin(train.delay_ms)))
+    gaps_ms: Floats = 1e3 * (arrivals[1:] - expected)
     usual = max(20.0, 20e3 * service_s, 8 * (jitter["p95_ms"] if jitter else 0.0))
     return gaps_ms[gaps_ms > usual]

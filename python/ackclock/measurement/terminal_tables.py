@@ -8,6 +8,8 @@ from rich.table import Table
 
 from ackclock.documents.parts import DIRECTIONS, OPPOSITE
 from ackclock.format import column_percent, rate, rate_range, three
+from ackclock.format import size as size_text
+from ackclock.measurement.consistency import late_sentence
 from ackclock.statistics.summary_stats import stats_of
 from ackclock.terminal import text_table
 
@@ -41,6 +43,7 @@ def measurement_tables(document: Measurement) -> list[Table]:
         _bidirectional(document),
         _latency(document),
         _transfers(document),
+        _notes(document),
     ]
     return [table for table in tables if table.row_count]
 
@@ -254,6 +257,30 @@ def transfer_cells(figures: TransferTimes) -> list[str]:
     """How many were completed, their times, and the median of the handshakes."""
     times = [*stats_of(figures["completion_ms"], "p50", "min", "max"), *stats_of(figures["handshake_ms"], "p50")]
     return [f"{figures['completed']} of {figures['completed'] + figures['failed']}", *map(ms, times)]
+
+
+def _notes(document: Measurement) -> Table:
+    table = text_table("Notes", ("",), ())
+    for note in notes(document):
+        table.add_row(note)
+    return table
+
+
+def notes(document: Measurement) -> list[str]:
+    """What makes figures bounds, or is missing: late hosts, and parts of the plan that did not fit
+    in the bytes.
+    """
+    found = [
+        sentence
+        for direction, figures in document["capacity"].items()
+        if (sentence := late_sentence(direction, figures)) is not None
+    ]
+    size = document.get("bytes")
+    if size and (size["left_out"] or size["shortened"]):
+        parts = [f"{one['test']} took {one['seconds']:.2g} s, not {one['planned_s']:g}" for one in size["shortened"]]
+        parts += [f"{one['label']} of {one['test']} was left out" for one in size["left_out"]]
+        found.append(f"The measurement was cut to {size_text(size['max'])} (--max-bytes): {'; '.join(parts)}.")
+    return found
 
 
 def stamp_table(document: StampResults) -> Table:

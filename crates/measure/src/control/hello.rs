@@ -5,7 +5,7 @@ use super::noise::{INITIATION_BYTES, RESPONSE_BYTES};
 
 /// First bytes in both directions of every connection.
 const MAGIC: &[u8; 8] = b"ackclock";
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 /// Reason for the rejection of a hello of another version.
 pub const OTHER_VERSION: &str = "another version of ackclock's protocol";
 const CONTROL: u8 = 1;

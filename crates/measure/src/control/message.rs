@@ -112,6 +112,9 @@ pub struct TestOutcome {
     pub unsent: u64,
     /// Datagrams delayed by the shared rate budget.
     pub held: u64,
+    /// Datagrams that the server's kernel dropped during the test, as its socket's buffer was full
+    /// (SO_RXQ_OVFL): of all sessions, as they share the socket.
+    pub overrun: u64,
     /// Connections at the server.
     pub flows: Vec<FlowOutcome>,
     /// Why the test ended early.

@@ -28,6 +28,10 @@ pub struct TestResult {
     pub unsent: u64,
     /// Datagrams delayed by the far end's shared rate.
     pub held: u64,
+    /// Datagrams that an end's kernel dropped, as the buffer of the socket was full: this host did
+    /// not read them in time. No loss of the path.
+    pub near_overrun: u64,
+    pub far_overrun: u64,
     pub cut_short: Option<String>,
 }
 
@@ -78,6 +82,12 @@ impl<'a> SessionAnalysis<'a> {
         SessionAnalysis { records, trains, clocks: ClockModel::of(&all, [near, far]), origin }
     }
 
+    /// Without a comparison of the clocks: delays are differences of timestamps.
+    pub fn without_clocks(records: &'a [TestRecord]) -> SessionAnalysis<'a> {
+        let unknown = ClockState { synchronised: false, pps: false, max_error_ns: 0 };
+        SessionAnalysis { clocks: None, ..SessionAnalysis::new(records, unknown, unknown) }
+    }
+
     fn seconds(&self, at: Nanos) -> f64 {
         at.saturating_sub(self.origin) as f64 * 1e-9
     }
@@ -113,7 +123,9 @@ impl<'a> SessionAnalysis<'a> {
             transfers_s: record.times.iter().filter(|_| transfers).map(since).collect(),
             unsent: record.unsent + record.outcome.unsent,
             held: record.outcome.held,
-            cut_short: record.outcome.cut_short.clone(),
+            near_overrun: record.overrun,
+            far_overrun: record.outcome.overrun,
+            cut_short: record.outcome.cut_short.clone().or_else(|| record.cut_short.clone()),
         }
     }
 

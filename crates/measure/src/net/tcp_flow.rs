@@ -147,6 +147,13 @@ impl TcpFlow {
         u64::from(more) * u64::from(info.mss)
     }
 
+    /// Bytes of payload that the kernel has retransmitted on this connection.
+    pub fn retransmitted(&self) -> u64 {
+        let now = || self.stream.as_ref().filter(|_| self.spec.sends).and_then(TcpInfo::of);
+        let info = self.ending.as_ref().map(|(info, _)| *info).or_else(now).unwrap_or_default();
+        u64::from(info.total_retrans) * u64::from(info.mss)
+    }
+
     /// Time of the next action without a poll event.
     pub fn due(&self, now: Nanos) -> Nanos {
         match self.phase {

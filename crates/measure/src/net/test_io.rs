@@ -4,6 +4,7 @@ use super::tcp_flow::{PIECE, TcpFlow};
 use crate::Nanos;
 use crate::control::message::{FlowOutcome, TableId, TestOutcome};
 use crate::control::table::IntTable;
+use crate::rate_budget::{payload_of, tcp_wire_bytes};
 use crate::record::SAMPLE_COLUMNS;
 use crate::test_spec::{Bulk, Train};
 use crate::udp::packet::DatagramHeader;
@@ -86,18 +87,32 @@ pub struct FlowIo {
     sample_ns: Nanos,
     next: Nanos,
     max_rows: u64,
+    /// Maximum bytes of IP (`Bulk::max_bytes`).
+    max_bytes: u64,
+    /// Bytes of IP that this end's kernel has retransmitted, at the last sample.
+    retransmitted: u64,
 }
 
 impl FlowIo {
     /// Connections of a bulk test, sampled from `now` on.
     pub fn for_bulk(bulk: &Bulk, now: Nanos) -> FlowIo {
-        FlowIo { sample_ns: bulk.sample_ns, next: now, max_rows: bulk.samples(), ..FlowIo::without_samples() }
+        let max_bytes = bulk.max_bytes.unwrap_or(u64::MAX);
+        FlowIo { sample_ns: bulk.sample_ns, next: now, max_rows: bulk.samples(), max_bytes, ..FlowIo::without_samples() }
     }
 
     /// Connections without samples.
     pub fn without_samples() -> FlowIo {
         let samples = IntTable::new(SAMPLE_COLUMNS.len());
-        FlowIo { flows: Vec::new(), ended: Vec::new(), samples, sample_ns: Nanos::MAX, next: Nanos::MAX, max_rows: 0 }
+        FlowIo {
+            flows: Vec::new(),
+            ended: Vec::new(),
+            samples,
+            sample_ns: Nanos::MAX,
+            next: Nanos::MAX,
+            max_rows: 0,
+            max_bytes: u64::MAX,
+            retransmitted: 0,
+        }
     }
 
     pub fn due(&self, now: Nanos) -> Nanos {
@@ -118,7 +133,21 @@ impl FlowIo {
                 self.samples.push(&row);
             }
         }
+        if self.max_bytes < u64::MAX {
+            self.retransmitted = self.flows.iter().map(|flow| tcp_wire_bytes(flow.retransmitted())).sum();
+        }
         self.next = now.saturating_add(self.sample_ns);
+    }
+
+    /// Bytes of payload that the connections may still move; 0 ends the test.
+    pub fn room(&self) -> u64 {
+        let moved = tcp_wire_bytes(self.bytes()).saturating_add(self.retransmitted);
+        payload_of(self.max_bytes.saturating_sub(moved))
+    }
+
+    /// Why the test ends early, if its bytes have moved.
+    pub fn spent(&self) -> Option<String> {
+        (self.room() == 0).then(|| format!("the test has moved its maximum of {} bytes", self.max_bytes))
     }
 
     pub fn all_ended(&self) -> bool {

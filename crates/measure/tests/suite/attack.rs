@@ -21,7 +21,17 @@ const SESSIONS: [&str; 4] = ["--most-sessions", "6", "--most-sessions-per-peer",
 fn bulk(down: u16, seconds: i64) -> TestSpec {
     let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
     let (duration_ns, sample_ns) = (seconds * SECOND, 10 * MS);
-    TestSpec::Bulk(Bulk { down, up: 0, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
+    TestSpec::Bulk(Bulk {
+        down,
+        up: 0,
+        congestion,
+        send_buffer,
+        receive_buffer,
+        receive_window,
+        duration_ns,
+        sample_ns,
+        max_bytes: None,
+    })
 }
 
 fn down(payload: u32, gap_ns: i64, count: u32) -> TestSpec {

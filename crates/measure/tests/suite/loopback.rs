@@ -46,6 +46,7 @@ fn connections_have_the_requested_options_when_data_flows_in_both_directions() {
         receive_window: None,
         duration_ns: 500 * MS,
         sample_ns: 20 * MS,
+        max_bytes: None,
     };
     let done = client.run(vec![TestSpec::Bulk(bulk)], &mut |_| true).unwrap();
     let record = &done[0];

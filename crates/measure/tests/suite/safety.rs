@@ -19,7 +19,17 @@ use std::time::{Duration, Instant};
 fn bulk(down: u16, up: u16, seconds: i64) -> TestSpec {
     let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
     let (duration_ns, sample_ns) = (seconds * SECOND, 100 * MS);
-    TestSpec::Bulk(Bulk { down, up, congestion, send_buffer, receive_buffer, receive_window, duration_ns, sample_ns })
+    TestSpec::Bulk(Bulk {
+        down,
+        up,
+        congestion,
+        send_buffer,
+        receive_buffer,
+        receive_window,
+        duration_ns,
+        sample_ns,
+        max_bytes: None,
+    })
 }
 
 fn train(count: u32) -> TestSpec {
@@ -63,6 +73,30 @@ fn test_is_cut_short_or_refused_when_the_session_has_moved_its_maximum_bytes() {
     assert!((4_700_000..7_000_000).contains(&moved), "{moved} bytes of 5,000,000");
     let why = refused(client.run(vec![train(5000)], &mut |_| true));
     assert!(why.contains("bytes in one session"), "{why}");
+}
+
+// finding("M12")
+#[test]
+fn test_ends_in_either_direction_when_it_has_moved_its_own_maximum_bytes() {
+    let far = FarEnd::with(Quotas { rate_bps: 80_000_000, ..Quotas::default() });
+    let mut client = far.client();
+    for (down, up) in [(1, 0), (0, 1), (2, 2)] {
+        let TestSpec::Bulk(unbounded) = bulk(down, up, 10) else { unreachable!() };
+        let bounded = TestSpec::Bulk(Bulk { max_bytes: Some(3_000_000), ..unbounded });
+        let began = Instant::now();
+        let done = client.run(vec![bounded], &mut |_| true).unwrap();
+        let near: u64 = done[0].flows.iter().map(|flow| flow.bytes).sum();
+        let far: u64 = done[0].outcome.flows.iter().map(|flow| flow.bytes).sum();
+        println!("at most 3,000,000 bytes, {down} down and {up} up: {near} of payload at the client, {far} at the server");
+        assert!((1_500_000..3_000_000).contains(&near.max(far)), "{near} and {far} bytes");
+        let why = done[0].outcome.cut_short.as_ref().or(done[0].cut_short.as_ref());
+        assert!(why.is_some_and(|why| why.contains("3000000 bytes")), "{why:?}");
+        assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
+    }
+    let TestSpec::Bulk(unbounded) = bulk(1, 0, 1) else { unreachable!() };
+    let done = client.run(vec![TestSpec::Bulk(Bulk { max_bytes: Some(100_000_000), ..unbounded })], &mut |_| true).unwrap();
+    assert_eq!((&done[0].cut_short, &done[0].outcome.cut_short), (&None, &None));
+    assert!(done[0].flows[0].bytes > 3_000_000);
 }
 
 // finding("M1")

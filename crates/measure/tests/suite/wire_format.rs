@@ -52,6 +52,7 @@ fn requests_and_specs_have_their_json_keys_when_serialized() {
         receive_window: None,
         duration_ns: 1,
         sample_ns: 2,
+        max_bytes: None,
     };
     let transfers = Transfers { direction: Direction::Up, bytes: 5, count: 6, congestion: None, every_ns: 7, limit_ns: 8 };
     for (spec, expected) in [
@@ -87,8 +88,8 @@ fn requests_and_specs_have_their_json_keys_when_serialized() {
 
 #[test]
 fn replies_and_path_options_have_their_json_keys_when_read() {
-    let outcome = json!({"unsent": 1, "held": 2, "flows": [], "cut_short": null});
-    let expected = TestOutcome { unsent: 1, held: 2, ..TestOutcome::default() };
+    let outcome = json!({"unsent": 1, "held": 2, "overrun": 3, "flows": [], "cut_short": null});
+    let expected = TestOutcome { unsent: 1, held: 2, overrun: 3, ..TestOutcome::default() };
     for (text, reply) in [
         (json!({"ready": {"test": 1, "port": null}}), ServerReply::Ready { test: 1, port: None }),
         (json!({"open": {"test": 1}}), ServerReply::Open { test: 1 }),

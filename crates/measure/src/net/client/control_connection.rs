@@ -35,6 +35,8 @@ pub struct ControlConnection {
     scratch: Vec<u8>,
     /// Received messages that were not handled yet.
     pending: VecDeque<ServerMessage>,
+    /// Bytes written and read.
+    pub moved: u64,
 }
 
 impl ControlConnection {
@@ -45,7 +47,7 @@ impl ControlConnection {
         let mut ephemeral = [0; 32];
         random(&mut ephemeral)?;
         let session = ClientSession::new(&config.token, ephemeral);
-        Ok(ControlConnection { server, clock, stream, session, scratch: vec![0; READ], pending: VecDeque::new() })
+        Ok(ControlConnection { server, clock, stream, session, scratch: vec![0; READ], pending: VecDeque::new(), moved: 0 })
     }
 
     /// This end's address.
@@ -85,7 +87,10 @@ impl ControlConnection {
     fn exchange(&mut self) -> Result<(Vec<ServerMessage>, bool), Problem> {
         while !self.session.outbox().is_empty() {
             match self.stream.write(self.session.outbox()) {
-                Ok(written) => self.session.sent(written),
+                Ok(written) => {
+                    self.session.sent(written);
+                    self.moved += written as u64;
+                }
                 Err(e) if is_retryable(&e) => break,
                 Err(e) => return Err(connection_lost(&e)),
             }
@@ -93,7 +98,10 @@ impl ControlConnection {
         let mut received = Vec::new();
         match self.stream.read(&mut self.scratch) {
             Ok(0) => Err(Problem::new("the far end closed the connection", CLOSED)),
-            Ok(read) => self.session.receive(&self.scratch[..read], &mut received).map(|()| (received, true)),
+            Ok(read) => {
+                self.moved += read as u64;
+                self.session.receive(&self.scratch[..read], &mut received).map(|()| (received, true))
+            }
             Err(e) if is_retryable(&e) => Ok((received, false)),
             Err(e) => Err(connection_lost(&e)),
         }

@@ -11,6 +11,7 @@ use super::datagrams::UdpReceiver;
 use super::sockets;
 use super::test_io::scratch;
 use crate::control::message::Welcome;
+use crate::rate_budget::tcp_wire_bytes;
 use crate::record::TestRecord;
 use crate::test_spec::TestSpec;
 use crate::token::Token;
@@ -77,6 +78,12 @@ impl MeasurementClient {
         let mut runner = TestRunner::new(self);
         tests.into_iter().try_for_each(|test| runner.start(test))?;
         runner.run(on_progress)
+    }
+
+    /// Bytes of IP that the control connection has moved in both directions, without ACKs: requests,
+    /// reports and captures.
+    pub fn control_bytes(&self) -> u64 {
+        tcp_wire_bytes(self.control.moved)
     }
 
     /// Keeps the session open while no test runs: sends a keepalive after a fifth of the far end's

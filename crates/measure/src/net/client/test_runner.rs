@@ -52,6 +52,7 @@ impl<'a> TestRunner<'a> {
     /// Runs the requested tests concurrently, until all of them are done.
     pub fn run(mut self, on_progress: ProgressCallback<'_>) -> Result<Vec<TestRecord>, MeasureError> {
         let mut deadline = self.client.clock.now() + REPLY_TIMEOUT_NS;
+        let overrun = self.client.receiver.overrun;
         while self.tests.iter().any(|t| t.phase != TestPhase::Done) {
             if self.poll_once()? || self.tests.iter().any(|t| t.phase == TestPhase::Running) {
                 deadline = self.client.clock.now() + REPLY_TIMEOUT_NS;
@@ -67,7 +68,8 @@ impl<'a> TestRunner<'a> {
                 return Err(if is_validating { self.udp_blocked() } else { self.client.control.no_reply() });
             }
         }
-        Ok(self.tests.into_iter().map(ClientTest::record).collect())
+        let overrun = u64::from(self.client.receiver.overrun.saturating_sub(overrun));
+        Ok(self.tests.into_iter().map(|test| test.record(overrun)).collect())
     }
 
     fn udp_blocked(&self) -> MeasureError {
@@ -112,9 +114,13 @@ impl<'a> TestRunner<'a> {
         for (t, f) in ready {
             let (number, now) = (self.tests[t].number, self.client.clock.now());
             if let (TestIo::Flows(flows), Some(keys)) = (&mut self.tests[t].io, self.client.control.keys()) {
+                let room = usize::try_from(flows.room()).unwrap_or(usize::MAX).min(self.client.scratch.len());
+                if room == 0 {
+                    continue;
+                }
                 let flow = &mut flows.flows[f];
                 let name = flow.spec.number;
-                flow.advance(now, &mut self.client.scratch[..], |since| ClientTest::hello(number, name, keys, since));
+                flow.advance(now, &mut self.client.scratch[..room], |since| ClientTest::hello(number, name, keys, since));
             }
         }
         for index in 0..self.tests.len() {
@@ -162,10 +168,14 @@ impl<'a> TestRunner<'a> {
         match &mut test.io {
             TestIo::Trains(trains) => trains.advance(&self.client.udp, DATAGRAMS, || self.client.clock.now()),
             TestIo::Flows(flows) => {
+                if flows.spent().is_some() {
+                    flows.end();
+                }
                 let keys = self.client.control.keys();
+                let room = usize::try_from(flows.room()).unwrap_or(usize::MAX).min(self.client.scratch.len());
                 for flow in flows.flows.iter_mut().filter(|f| f.due(now) <= now) {
                     let name = flow.spec.number;
-                    flow.advance(now, &mut self.client.scratch[..], |since| {
+                    flow.advance(now, &mut self.client.scratch[..room], |since| {
                         keys.map_or_else(Vec::new, |k| ClientTest::hello(number, name, k, since))
                     });
                 }

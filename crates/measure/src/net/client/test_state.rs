@@ -219,7 +219,12 @@ impl ClientTest {
         (self.phase, self.outcome) = (TestPhase::Done, Some(outcome));
     }
 
-    pub fn record(self) -> TestRecord {
+    /// The test's record; `overrun`: the datagrams that this end's kernel dropped during it.
+    pub fn record(self, overrun: u64) -> TestRecord {
+        let cut_short = match &self.io {
+            TestIo::Flows(flows) => flows.spent(),
+            TestIo::Trains(_) => None,
+        };
         let (outcome, near) = (self.io.outcome(), self.io.tables().into_iter().map(|(n, t)| (n, t.clone())).collect());
         let times = match &self.io {
             TestIo::Flows(flows) => flows.flows.iter().map(|f| [Some(f.began), f.connected, f.first, f.last]).collect(),
@@ -235,6 +240,8 @@ impl ClientTest {
             flows: outcome.flows,
             times,
             unsent: outcome.unsent,
+            overrun,
+            cut_short,
             outcome: self.outcome.unwrap_or_default(),
         }
     }

@@ -102,6 +102,8 @@ pub struct ServerContext {
     pub log: EventLog,
     /// Maximum number of descriptors of one session's tests.
     pub descriptors: u64,
+    /// Datagrams that the kernel dropped so far, as the socket's buffer was full.
+    pub overrun: u64,
     /// Bytes of IP that were sent outside the rate budget and are not charged yet.
     pub unscheduled_bytes: u64,
     /// Limits of each session's unsent data.
@@ -149,6 +151,7 @@ impl MeasurementServer {
             restricted: Vec::new(),
             log: EventLog::new(config.log.clone()),
             descriptors: descriptors_each(quotas, slot_count),
+            overrun: 0,
             unscheduled_bytes: 0,
             unsent: UnsentLimits::new(quotas.rate_bps, quotas.sessions),
             config,
@@ -483,6 +486,7 @@ impl MeasurementServer {
                 }
             }
         });
+        context.overrun = u64::from(receiver.overrun);
         schedulers[IoDirection::In as usize].bucket.take(received_bytes);
     }
 

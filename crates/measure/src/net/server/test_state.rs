@@ -35,6 +35,8 @@ pub struct ServerTest {
     /// Listener of connections whose receive buffer must be set before the handshake.
     pub listener: Option<TcpListener>,
     attached: BTreeSet<u16>,
+    /// Datagrams that the server's kernel had dropped when the test was prepared, and during it.
+    pub overrun: u64,
     /// Rows of this end's memory (`Quotas::rows`) that are reserved until the report is sent.
     pub rows: u64,
     /// Requested end: its time, and the time without arrivals before it.
@@ -67,6 +69,7 @@ impl ServerTest {
             tag,
             listener,
             attached,
+            overrun: 0,
             rows: 0,
             stop: None,
             must_end,
@@ -236,6 +239,7 @@ impl ServerTest {
                 IoStep::Moved(bytes)
             }
             TestIo::Flows(flows) => {
+                let room = flows.room();
                 let queue = &mut self.queues[direction as usize];
                 let ready = flows.flows.iter().enumerate().filter(|(_, f)| f.ready && f.io_direction() == Some(direction));
                 let Some(index) = queue.select(ready.map(|(i, f)| (i, f.moved))) else { return IoStep::Moved(0) };
@@ -244,7 +248,7 @@ impl ServerTest {
                     Ok(max) => max,
                     Err(bytes) => return IoStep::Wait(bytes),
                 };
-                let max = max.min(usize::try_from(flow.unsent_room()).unwrap_or(max));
+                let max = max.min(usize::try_from(flow.unsent_room().min(room)).unwrap_or(max));
                 if max == 0 {
                     // Poll reports the socket when enough of its data has left (TCP_NOTSENT_LOWAT).
                     flow.ready = false;
@@ -295,6 +299,7 @@ impl ServerTest {
                     flow.advance(now, scratch, |_| Vec::new());
                 }
                 flows.tick(now);
+                self.cut_short = self.cut_short.take().or_else(|| flows.spent());
                 if matches!(self.spec, TestSpec::Transfers(_)) {
                     flows.drop_ended();
                 }
@@ -341,7 +346,7 @@ impl ServerTest {
                 self.reported = (self.reported.0 + 1, 0);
             }
         }
-        let new_outcome = || TestOutcome { cut_short: self.cut_short.clone(), ..self.io.outcome() };
+        let new_outcome = || TestOutcome { cut_short: self.cut_short.clone(), overrun: self.overrun, ..self.io.outcome() };
         let outcome = self.outcome.get_or_insert_with(new_outcome);
         let from = outcome.flows.len().saturating_sub(MAX_FLOWS);
         let flows = outcome.flows.split_off(from);

@@ -352,6 +352,7 @@ impl Session {
         for number in ended {
             if let Some(mut test) = self.tests.remove(&number) {
                 test.end();
+                test.overrun = context.overrun.saturating_sub(test.overrun);
                 self.usage.bytes += if matches!(test.spec, TestSpec::Bulk(_)) { test.io.bytes() } else { 0 };
                 self.reports.push_back(test);
                 self.control.record_activity(now);

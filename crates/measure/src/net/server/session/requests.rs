@@ -104,6 +104,7 @@ impl Session {
         let port = listener.as_ref().or(restricted).and_then(|l| l.local_addr().ok()).map(|at| at.port());
         let mut test = ServerTest::new(number, spec, keys, listener, now);
         test.rows = self.usage.rows - rows;
+        test.overrun = context.overrun;
         self.tests.insert(number, test);
         Ok(port)
     }
