@@ -130,9 +130,11 @@ bench-live: build ## what is older than the emulator of its accuracy, bounds and
 	$(CARGO) build --quiet --release --workspace --bin ackclock-traffic
 	$(BIN)/python -m studies.emulator.page docs/evidence/emulator-measured.md --kept runs/bound.jsonl $(if $(AGAIN),--again)
 
-measure-accuracy: build ## `measure` over emulated links into docs/evidence/measure-accuracy.md (five minutes on a quiet machine), its queue inference over drawn links into docs/evidence/measure-queues.md (two)
+# The late hosts in parts of at most an hour: make measure-accuracy KEPT=runs/late-hosts.jsonl MINUTES=40, again until all are done.
+measure-accuracy: build ## `measure` over emulated links into docs/evidence/measure-accuracy.md (five minutes on a quiet machine), its queue inference over drawn links into docs/evidence/measure-queues.md (two), over idle and busy hosts into docs/evidence/measure-late-hosts.md (an hour)
 	$(BIN)/python -m studies.measurement.page docs/evidence/measure-accuracy.md
 	$(BIN)/python -m studies.measurement.queues_page docs/evidence/measure-queues.md
+	$(BIN)/python -m studies.measurement.late_hosts $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/measure-late-hosts.md
 
 attack: ## load a far end on loopback beyond its limits, with and without the token: a minute
 	ACKCLOCK_ATTACK=1 $(CARGO) test --release --package ackclock-measure attack -- --ignored --nocapture --test-threads=1

@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from ackclock.measurement.capacity import CapacitySearch, Ran
 from ackclock.measurement.consistency import StreamSender, consistent
 from ackclock.measurement.queue_facts import QueueFacts, Train
 from ackclock.measurement.queue_inference import infer
@@ -104,3 +105,23 @@ def test_queue_is_unknown_when_the_receiving_host_dropped_datagrams_itself():
     own = Train(train.ip_bytes, train.sent_s, train.delay_ms, train.gap_s, 0, overrun=int(train.lost.sum()) // 4)
     kinds = [infer(QueueFacts(idle=sparse(), stream=one, idle_rtt_ms=40.0))["kind"] for one in (train, own)]
     assert kinds == ["droptail", "unknown"]
+
+
+@pytest.mark.finding("M9")
+def test_search_requests_no_more_than_a_late_sender_keeps():
+    """The sender keeps 100 Mb/s; the path passes 70 Mb/s and shows no queue at the first check."""
+    asked = []
+
+    def run(specs, label):
+        train = next(one for one in specs[0]["datagrams"].values() if one["payload"] > 20)
+        rate = (train["payload"] + 28) * 8e9 / train["gap_ns"]
+        asked.append(rate)
+        sent = min(rate, 100e6)
+        return Ran(len(asked), min(sent, 70e6), sent, lambda: stream(70e6, 350e3, min(rate, 100e6), 0.5), rate)
+
+    # A stream of half a second has too few windows to show that the path is full.
+    search = CapacitySearch(
+        run, lambda train: infer(QueueFacts(stream=train, idle_rtt_ms=40.0)), "up", 5.0, 1172, 1e6, 1e9
+    )
+    search.search()
+    assert max(asked[-2:]) < 1.3 * 70e6, asked

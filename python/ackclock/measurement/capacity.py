@@ -128,11 +128,15 @@ class CapacitySearch:
         """Raise the rate until it fills the path throughout, then run for the whole duration; once
         more, longer and faster, if no buffer overflowed.
         """
-        rate = min(OVER * received_bps, self.max_bps)
+        rate = lowest = min(OVER * received_bps, self.max_bps)
         for _ in range(CHECKS):
             packets_s = CHECK_PACKETS * (self.payload + HEADERS) * 8 / rate
             ran = self._ran(rate, min(max(CHECK_S, packets_s), self.seconds, 0.25 * self._affordable_s(rate)))
-            if (not self._carried_all(ran) and self._busy(ran)) or ran.is_late or rate >= self.max_bps:
+            if ran.is_late:
+                # A rate that the sender does not keep shows its pauses; a lower one may fill it.
+                rate = min(rate, max(lowest, OVER * (ran.received_bps or 0.0)))
+                break
+            if (not self._carried_all(ran) and self._busy(ran)) or rate >= self.max_bps:
                 break
             if self._affordable_s(2 * rate) < CHECK_S + MIN_FILLED_S:
                 break
