@@ -11,6 +11,7 @@ from typing import Any
 
 import ackclock
 from ackclock.documents.fit import FittedParameter
+from ackclock.fitting.evidence import METHODS
 from ackclock.fitting.prediction import Ends, naive_link
 from studies.fit.links import TrueLink
 
@@ -65,9 +66,9 @@ class FittedLink:
         return {row["path"].removeprefix("hop.access."): row for row in self.parameters}
 
     def shows_uplink(self) -> bool:
-        """The input identifies the rate of the uplink."""
+        """The input shows the rate of the uplink: identified, or that of one link by lengths."""
         row = self.rows().get("rate.up")
-        return row is not None and row["status"] == "identified"
+        return row is not None and (row["status"] == "identified" or row["method"] == METHODS["size"])
 
     def kept(self) -> dict[str, Any]:
         """All but the link, as JSON; `restored` reverts it."""

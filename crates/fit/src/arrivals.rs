@@ -15,6 +15,18 @@ pub struct BusyGap {
     pub is_clean: bool,
 }
 
+impl BusyGap {
+    pub fn ns_per_byte(&self) -> f64 {
+        self.ns / self.bytes
+    }
+}
+
+/// The median; 0 of nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    let middle = values.len() / 2;
+    if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(middle, f64::total_cmp).1 }
+}
+
 /// Packets that arrived at one time: a receiver may merge several.
 #[derive(Debug, Clone, Copy)]
 struct ArrivalGroup {
@@ -26,20 +38,29 @@ struct ArrivalGroup {
 }
 
 /// Gaps in runs of at least `min_run`, in order. `margin` is the time for which a packet must have
-/// waited, nanoseconds: longer than the jitter that delays its predecessor.
+/// waited, nanoseconds: longer than the jitter that delays its predecessor. A stall divides a run; what it
+/// held back behind the link and released at once shows no service.
 pub fn busy_runs(facts: &DirectionFacts, floor: i64, margin: i64, min_run: usize) -> Vec<Vec<BusyGap>> {
     let groups = groups(facts);
+    let waited = |pair: &[ArrivalGroup]| pair[1].sent + floor + margin <= pair[0].at;
+    let gap = |pair: &[ArrivalGroup]| BusyGap {
+        at: pair[1].at,
+        ns: (pair[1].at - pair[0].at) as f64,
+        bytes: pair[1].bytes + pair[1].lost_bytes,
+        is_clean: pair[1].lost_bytes == 0.0,
+    };
+    let releases = match facts.stalls.is_empty() {
+        true => Vec::new(),
+        false => {
+            releases(facts, &groups, median(groups.windows(2).filter(|p| waited(p)).map(|p| gap(p).ns_per_byte()).collect()))
+        }
+    };
     let mut runs = Vec::new();
     let mut run: Vec<BusyGap> = Vec::new();
     for pair in groups.windows(2) {
-        let (before, after) = (&pair[0], &pair[1]);
-        if after.sent + floor + margin <= before.at && !facts.stalled(before.at, after.at) {
-            run.push(BusyGap {
-                at: after.at,
-                ns: (after.at - before.at) as f64,
-                bytes: after.bytes + after.lost_bytes,
-                is_clean: after.lost_bytes == 0.0,
-            });
+        let is_stalled = facts.stalled(pair[0].at, pair[1].at);
+        if waited(pair) && !is_stalled && !is_held(&releases, pair[1].sent, pair[1].at) {
+            run.push(gap(pair));
         } else if !run.is_empty() {
             runs.push(std::mem::take(&mut run));
         }
@@ -53,13 +74,15 @@ pub fn busy_runs(facts: &DirectionFacts, floor: i64, margin: i64, min_run: usize
 /// still served its predecessors when it came. Jitter does not choose these gaps. The first `skip`
 /// packets of each busy time are left out: packets behind others arrive later on average if jitter
 /// keeps the order, which shall hold for both ends of a run. A stall divides a run: what waited during
-/// it waits longer than the rate shows, so that the link is busy until later than is taken here.
+/// it waits longer than the rate shows, so that the link is busy until later than is taken here. What it held
+/// back behind the link and released at once shows no service.
 pub fn busy_periods(facts: &DirectionFacts, ns_per_byte: f64, skip: usize) -> Vec<Vec<BusyGap>> {
     let mut free = f64::NEG_INFINITY;
     let mut last: Option<i64> = None;
     let mut bytes = 0.0;
     let mut is_clean = true;
     let mut number = 0;
+    let releases = if facts.stalls.is_empty() { Vec::new() } else { releases(facts, &groups(facts), ns_per_byte) };
     let mut runs: Vec<Vec<BusyGap>> = Vec::new();
     let mut run: Vec<BusyGap> = Vec::new();
     for packet in &facts.packets {
@@ -79,7 +102,7 @@ pub fn busy_periods(facts: &DirectionFacts, ns_per_byte: f64, skip: usize) -> Ve
         is_clean &= arrival.is_some();
         let Some(at) = arrival else { continue };
         if let Some(before) = last {
-            if facts.stalled(before, at) {
+            if facts.stalled(before, at) || is_held(&releases, packet.sent, at) {
                 runs.push(std::mem::take(&mut run));
             } else if number > skip + 1 {
                 run.push(BusyGap { at, ns: (at - before) as f64, bytes, is_clean });
@@ -90,6 +113,28 @@ pub fn busy_periods(facts: &DirectionFacts, ns_per_byte: f64, skip: usize) -> Ve
     runs.push(run);
     runs.retain(|run| run.len() >= LIMITS.min_run);
     runs
+}
+
+/// The stalls after which much of what they held back arrived faster than the link serves it: something behind
+/// the link stood still, and the link did not. `ns_per_byte` is the typical time of a busy link.
+fn releases(facts: &DirectionFacts, groups: &[ArrivalGroup], ns_per_byte: f64) -> Vec<(i64, i64)> {
+    let at_once = |&(start, end): &(i64, i64)| {
+        let from = groups.partition_point(|group| group.at < end).max(1);
+        let (mut fast, mut all) = (0.0, 0.0);
+        for pair in groups[from - 1..].windows(2).take_while(|pair| pair[1].sent < end) {
+            let bytes = pair[1].bytes + pair[1].lost_bytes;
+            let is_fast = ((pair[1].at - pair[0].at) as f64) < LIMITS.max_released * ns_per_byte * bytes;
+            fast += if is_fast { bytes } else { 0.0 };
+            all += bytes;
+        }
+        start < end && fast >= LIMITS.min_released * all && fast > 0.0
+    };
+    facts.stalls.iter().copied().filter(at_once).collect()
+}
+
+/// A packet that one of these stalls held back.
+fn is_held(releases: &[(i64, i64)], sent: i64, at: i64) -> bool {
+    releases.iter().any(|&(start, end)| sent < end && at > start)
 }
 
 fn groups(facts: &DirectionFacts) -> Vec<ArrivalGroup> {
@@ -126,6 +171,37 @@ fn groups(facts: &DirectionFacts) -> Vec<ArrivalGroup> {
 pub fn max_throughput(facts: &DirectionFacts) -> Option<f64> {
     let max = max_bytes(facts, LIMITS.throughput_window_ns)?;
     Some(max as f64 * 8e9 / LIMITS.throughput_window_ns as f64)
+}
+
+/// A lower bound of the link's rate, bit/s: the bytes of consecutive packets over the time from the departure
+/// of the one before them to the last arrival, less the floor of the delays. They were served in this time,
+/// wherever they waited for the rest of it. `floor` and `window` are in nanoseconds; none with fewer than two
+/// arrivals.
+pub fn carried(facts: &DirectionFacts, floor: i64, window: i64) -> Option<f64> {
+    let arrived: Vec<(i64, i64, u32)> = facts.packets.iter().filter_map(|p| Some((p.sent, p.arrival()?, p.len))).collect();
+    let (mut end, mut bytes, mut max) = (0, 0u64, 0u64);
+    for (start, &(sent, ..)) in arrived.iter().enumerate() {
+        match end > start {
+            true => bytes -= u64::from(arrived[start].2),
+            false => (end, bytes) = (start + 1, 0),
+        }
+        while let Some(packet) = arrived.get(end).filter(|packet| packet.1 <= sent + floor + window) {
+            bytes += u64::from(packet.2);
+            end += 1;
+        }
+        max = max.max(bytes);
+    }
+    (arrived.len() >= 2).then(|| max as f64 * 8e9 / window as f64)
+}
+
+/// The lower bound over the windows of a burst and of what lasts, bit/s.
+pub fn max_carried(runs: &[DirectionFacts]) -> Option<f64> {
+    let windows = [LIMITS.throughput_window_ns, LIMITS.sustained_window_ns];
+    let of_run = |facts: &DirectionFacts| {
+        let floor = facts.floor()?;
+        windows.iter().filter_map(|window| carried(facts, floor, *window)).max_by(f64::total_cmp)
+    };
+    runs.iter().filter_map(of_run).max_by(f64::total_cmp)
 }
 
 /// The largest number of bytes that arrived within a time, nanoseconds; none with fewer than two
@@ -166,6 +242,54 @@ mod tests {
         }
         facts.stalls.iter_mut().for_each(|stall| *stall = (stall.0 + 20 * MS, stall.1 + 20 * MS));
         facts
+    }
+
+    /// A queue that stands at 1 ms for a packet; a host behind the link holds what arrives from 400 to 1000 ms
+    /// of each 2 s, and releases it at once.
+    fn held() -> DirectionFacts {
+        let mut facts = DirectionFacts::default();
+        let mut released = 0;
+        for i in 0..8000i64 {
+            let served = (i + 1) * MS + 20 * MS;
+            let in_period = served % (2000 * MS);
+            let is_held = (400 * MS..1000 * MS).contains(&in_period);
+            released = if is_held { released + 1 } else { 0 };
+            let at = if is_held { served - in_period + 1000 * MS - 700_000 + released * 1000 } else { served };
+            facts.packets.push(LinkPacket { sent: (i - 50).max(0) * MS, len: 1500, outcome: Outcome::Arrived(at) });
+        }
+        facts.stalls = (0..4).map(|k| ((2000 * k + 400) * MS, (2000 * k + 999) * MS)).collect();
+        facts
+    }
+
+    #[test]
+    fn packets_that_a_host_held_back_show_no_service() {
+        let facts = held();
+        for runs in [busy_runs(&facts, 21 * MS, 0, 1), busy_periods(&facts, MS as f64 / 1500.0, 0)] {
+            let (bytes, ns) = runs.iter().flatten().fold((0.0, 0.0), |sum, gap| (sum.0 + gap.bytes, sum.1 + gap.ns));
+            assert!((bytes * 8e9 / ns / 12e6 - 1.0).abs() < 0.01, "{} in {}", bytes * 8e9 / ns, runs.len());
+        }
+        // Without the stalls, a fifth of the bytes has hardly any time.
+        let unknown = DirectionFacts { stalls: Vec::new(), ..facts };
+        assert!(busy_runs(&unknown, 21 * MS, 0, 1).iter().flatten().any(|gap| gap.ns < 2000.0));
+    }
+
+    #[test]
+    fn carried_bytes_bound_the_rate_from_below_when_a_host_held_packets_back() {
+        let facts = held();
+        assert!(max_throughput(&facts).unwrap() > 30e6, "packets that were held arrive at once");
+        let bound = max_carried(&[facts]).unwrap();
+        assert!(bound <= 12e6 && bound > 10.5e6, "{bound}");
+        let link = stalling();
+        let bound = max_carried(&[link]).unwrap();
+        assert!(bound <= 12e6 && bound > 10.5e6, "{bound}");
+    }
+
+    #[test]
+    fn carried_bytes_are_those_of_the_window_when_no_packet_waits() {
+        let packet = |i: i64| LinkPacket { sent: i * MS, len: 1500, outcome: Outcome::Arrived(i * MS + 20 * MS) };
+        let facts = DirectionFacts { packets: (0..1000).map(packet).collect(), ..DirectionFacts::default() };
+        assert_eq!(carried(&facts, 20 * MS, 200 * MS), Some(12e6));
+        assert_eq!(carried(&DirectionFacts::default(), 0, MS), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! values shows by how much (Robson and Whitlock 1964, with more than two values). Of few packets the
 //! jitter of all others does.
 
-use crate::estimate::Fitted;
+use crate::estimate::{Fitted, central_95};
 use crate::facts::DirectionFacts;
 use crate::thresholds::LIMITS;
 use ackclock_contract::Document;
@@ -28,6 +28,8 @@ pub struct IsolatedDelays {
     pub delays: Vec<(u32, f64)>,
     /// Minimum delay of any packet of the most common length.
     pub min: Option<f64>,
+    /// Minimum delay of any packet that overtakes no other.
+    pub min_of_all: Option<f64>,
     pub common_len: u32,
 }
 
@@ -39,6 +41,7 @@ impl IsolatedDelays {
         let mut isolated = IsolatedDelays { common_len, ..IsolatedDelays::default() };
         for facts in runs {
             let Some(floor) = facts.floor() else { continue };
+            isolated.min_of_all = Some(isolated.min_of_all.map_or(floor as f64, |known| known.min(floor as f64)));
             let shortest = facts.packets.iter().map(|packet| packet.len).min().unwrap_or(0);
             let floor = floor - (ns_per_byte * f64::from(shortest)) as i64;
             let delays = facts.isolated(floor).into_iter().filter_map(|index| {
@@ -80,6 +83,8 @@ pub struct KnownLink<'a> {
     /// Delays without service and waiting of packets that a busy link served soon after it was idle,
     /// sorted, nanoseconds.
     pub early: &'a [f64],
+    /// Lower bound of the link's rate in bit/s, where it is not known.
+    pub at_least: Option<f64>,
 }
 
 /// The delay of a packet of length zero, nanoseconds under the assumed clock offset; if the rate is
@@ -100,7 +105,7 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
         delays = isolated.delays.iter().map(|&(len, delay)| (delay - service(len, 0), len)).collect();
     }
     delays.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let host = if delays.len() < LIMITS.min_floor_packets { LIMITS.host_delay_ns } else { LIMITS.clock_resolution_ns };
+    let host = if delays.len() < LIMITS.min_floor_packets { LIMITS.host_delay_ns } else { LIMITS.host_floor_ns };
     let evidence = BaseDelay { isolated: delays.len(), len: isolated.common_len, host };
     let Some(&(value, len)) = delays.first() else {
         // A packet that waited arrived later than one that would not have.
@@ -112,6 +117,11 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
         let floors = floor_draws(known.early, draws, rng);
         let value = known.early[0];
         return with_host_delay(value, floors, evidence, rng);
+    }
+    if let (Some(at_least), true) = (known.at_least, known.rates.is_empty() && isolated.common_len >= LIMITS.max_short_len) {
+        let slowest = f64::from(isolated.common_len) * 8e9 / at_least;
+        let hi = isolated.min_of_all.map_or(value, |min| min.min(value));
+        return without_rate(&delays, slowest, hi, evidence, draws, rng);
     }
     let floors = if delays.len() >= LIMITS.min_floor_packets {
         floor_draws(&delays.iter().map(|d| d.0).collect::<Vec<f64>>(), draws, rng)
@@ -126,6 +136,30 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
     with_host_delay(value, draws, evidence, rng)
 }
 
+/// The delay of a packet of length zero where the rate has a lower bound alone: at least the floor less the
+/// service time `slowest` at this bound, and at most the delay of any packet, `hi`. Any value between them is as
+/// likely. `delays` are sorted. Nanoseconds.
+fn without_rate(
+    delays: &[(f64, u32)],
+    slowest: f64,
+    hi: f64,
+    evidence: BaseDelay,
+    draws: usize,
+    rng: &mut Rng,
+) -> Fitted<BaseDelay> {
+    let sorted: Vec<f64> = delays.iter().map(|delay| delay.0).collect();
+    let floor = match sorted.len() >= LIMITS.min_floor_packets {
+        true => central_95(&floor_draws(&sorted, draws, rng)).map_or(sorted[0], |range| range[0]),
+        false => sorted[0] - LIMITS.few_delays_ns,
+    };
+    let lo = (floor - slowest).min(hi);
+    if hi - lo > LIMITS.max_delay_range * hi.max(0.0) {
+        return Fitted::bounded(Some(lo), Some(hi), evidence);
+    }
+    let drawn = (0..draws).map(|_| lo + rng.uniform() * (hi - lo)).collect();
+    Fitted::identified((lo + hi) / 2.0, drawn, evidence).at_least(lo, hi)
+}
+
 /// A floor that is below the smallest delay by what the host added to it. The draws have it as well:
 /// the delay of both directions is made of them.
 fn with_host_delay(value: f64, draws: Vec<f64>, evidence: BaseDelay, rng: &mut Rng) -> Fitted<BaseDelay> {
@@ -137,17 +171,24 @@ fn with_host_delay(value: f64, draws: Vec<f64>, evidence: BaseDelay, rng: &mut R
 /// The mean of the delays of both directions.
 pub fn of_both(down: &Fitted<BaseDelay>, up: &Fitted<BaseDelay>) -> Fitted<()> {
     let both = |of: fn(&Fitted<BaseDelay>) -> Option<f64>| Some((of(down)? + of(up)?) / 2.0);
-    let Some(value) = both(|delay| delay.value) else { return Fitted::bounded(None, both(|delay| delay.hi), ()) };
+    let Some(value) = both(|delay| delay.value) else {
+        return Fitted::bounded(both(|delay| delay.lo), both(|delay| delay.hi), ());
+    };
     let draws = down.draws.iter().zip(&up.draws).map(|(down, up)| (down + up) / 2.0).collect();
     let host = (down.evidence.host + up.evidence.host) / 2.0;
     Fitted::identified(value, draws, ()).at_least(value - host, value + LIMITS.clock_resolution_ns)
+}
+
+/// Number of the smallest values of a sample of this size over which the density is about constant.
+pub fn edge_count(size: usize) -> usize {
+    (libm::sqrt(size as f64) as usize).clamp(2, LIMITS.max_edge).min(size)
 }
 
 /// Draws of the floor of a sorted sample. Over its smallest values the density is about constant, so
 /// that their spacings are exponential.
 pub fn floor_draws(sorted: &[f64], draws: usize, rng: &mut Rng) -> Vec<f64> {
     let Some(&first) = sorted.first() else { return Vec::new() };
-    let count = (libm::sqrt(sorted.len() as f64) as usize).clamp(2, LIMITS.max_edge).min(sorted.len());
+    let count = edge_count(sorted.len());
     let spacing = (sorted[count - 1] - first) / (count - 1).max(1) as f64;
     (0..draws)
         .map(|_| {
@@ -190,7 +231,8 @@ mod tests {
 
     #[test]
     fn base_delay_excludes_the_service_time_when_the_rate_is_known() {
-        let isolated = IsolatedDelays { delays: vec![(1500, 21.2e6); 9], min: Some(21.2e6), common_len: 1500 };
+        let isolated =
+            IsolatedDelays { delays: vec![(1500, 21.2e6); 9], min: Some(21.2e6), common_len: 1500, ..IsolatedDelays::default() };
         let fit = estimate(&isolated, KnownLink { rates: &[10e6], ..KnownLink::default() }, 50, &mut rng());
         let resolution = LIMITS.clock_resolution_ns;
         assert!((fit.value.unwrap() - 20e6).abs() < 1.0 && (fit.lo.unwrap() + resolution - 20e6).abs() < 1.0, "{fit:?}");
@@ -200,21 +242,41 @@ mod tests {
 
     #[test]
     fn delay_is_bounded_from_above_when_every_packet_waited() {
-        let isolated = IsolatedDelays { delays: vec![], min: Some(30e6), common_len: 1500 };
+        let isolated = IsolatedDelays { delays: vec![], min: Some(30e6), common_len: 1500, ..IsolatedDelays::default() };
         let fit = estimate(&isolated, KnownLink { rates: &[10e6], ..KnownLink::default() }, 50, &mut rng());
         assert_eq!((fit.value, fit.lo, fit.hi), (None, None, Some(28.8e6)));
     }
 
     #[test]
     fn interval_of_one_packet_is_as_wide_as_the_jitter_of_others() {
-        let isolated = IsolatedDelays { delays: vec![(1500, 22.2e6)], min: Some(22.2e6), common_len: 1500 };
+        let isolated =
+            IsolatedDelays { delays: vec![(1500, 22.2e6)], min: Some(22.2e6), common_len: 1500, ..IsolatedDelays::default() };
         let mut rng = rng();
         let mut jitter: Vec<f64> = (0..500).map(|_| rng.exponential(2e6)).collect();
         jitter.sort_unstable_by(f64::total_cmp);
-        let fit = estimate(&isolated, KnownLink { rates: &[10e6], jitter: &jitter, early: &[] }, 400, &mut rng);
+        let fit = estimate(&isolated, KnownLink { rates: &[10e6], jitter: &jitter, ..KnownLink::default() }, 400, &mut rng);
         let (value, hi) = (fit.value.unwrap(), fit.hi.unwrap());
         assert!((value - 21e6).abs() < 1.0 && hi - value <= LIMITS.clock_resolution_ns, "{fit:?}");
         assert!((fit.value.unwrap() - fit.lo.unwrap() - 7.4e6).abs() < 1.5e6, "{:?}", fit.lo);
+    }
+
+    #[test]
+    fn delay_is_between_that_of_a_short_packet_and_the_floor_less_the_slowest_service_when_the_rate_is_unknown() {
+        // 20 ms, and 12 ms of service at 1 Mb/s; a SYN-ACK of 60 B took 0.7 ms in its host.
+        let mut rng = rng();
+        let delays = (0..11).map(|_| (1500, 32e6 + rng.exponential(50e3))).collect();
+        let isolated = IsolatedDelays { delays, min: Some(32e6), min_of_all: Some(21.18e6), common_len: 1500 };
+        let fit = estimate(&isolated, KnownLink { at_least: Some(0.98e6), ..KnownLink::default() }, 400, &mut rng);
+        let (lo, hi) = (fit.lo.unwrap(), fit.hi.unwrap());
+        assert!(lo <= 20e6 && 20e6 <= hi && hi - lo < 2e6, "{lo} {hi}");
+        // At a tenth of its rate the link would take longer than all of the delay.
+        let fit = estimate(&isolated, KnownLink { at_least: Some(0.3e6), ..KnownLink::default() }, 400, &mut rng);
+        assert_eq!((fit.value, fit.hi), (None, Some(21.18e6)), "{fit:?}");
+        // Without the short packet, service and delay do not show apart.
+        let alone = IsolatedDelays { min_of_all: Some(32e6), ..isolated };
+        let fit = estimate(&alone, KnownLink { at_least: Some(0.98e6), ..KnownLink::default() }, 400, &mut rng);
+        let (lo, hi) = (fit.lo.unwrap(), fit.hi.unwrap());
+        assert!(lo <= 20e6 && hi >= 31e6, "{lo} {hi}");
     }
 
     #[test]
@@ -224,7 +286,8 @@ mod tests {
         for _ in 0..200 {
             let mut with_base = |base: f64| {
                 let min = base + LIMITS.host_delay_ns * rng.uniform();
-                let isolated = IsolatedDelays { delays: vec![(1500, min)], min: Some(min), common_len: 1500 };
+                let isolated =
+                    IsolatedDelays { delays: vec![(1500, min)], min: Some(min), common_len: 1500, ..IsolatedDelays::default() };
                 estimate(&isolated, KnownLink { jitter: &[0.0; 100], ..KnownLink::default() }, 200, &mut rng)
             };
             let fit = of_both(&with_base(20e6), &with_base(30e6));

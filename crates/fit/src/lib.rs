@@ -25,6 +25,7 @@ mod stalls;
 mod thresholds;
 
 pub use arrival_shape::ArrivalShape;
+pub use arrivals::{carried, max_carried};
 pub use delay::BaseDelay;
 pub use estimate::{Fitted, Status};
 pub use facts::{DirectionFacts, LinkPacket, Outcome};

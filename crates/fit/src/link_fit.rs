@@ -37,6 +37,8 @@ pub struct RunFacts {
 #[derive(Debug, Clone, Serialize, Document)]
 pub struct DirectionFit {
     pub packets: usize,
+    /// IP bytes of the packets.
+    pub bytes: u64,
     pub lost: usize,
     /// Bit/s.
     pub rate: Fitted<ServiceRate>,
@@ -96,20 +98,31 @@ pub fn fit_link(runs: &[RunFacts], draws: usize, seed: u64) -> LinkFit {
 
 fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> DirectionFit {
     let rng = |parameter: &str| Rng::for_element(seed, &format!("fit.{name}.{parameter}"));
-    let policer = policer::estimate(runs, draws, &mut rng("policer"));
+    let mut policer = policer::estimate(runs, draws, &mut rng("policer"));
     let passed = policer.as_ref().map(|policer| policer::without_drops(runs, policer));
     let sent = runs;
     // Packets that a policer drops do not reach what follows it.
-    let runs = passed.as_deref().unwrap_or(runs);
+    let mut runs = passed.as_deref().unwrap_or(runs);
     let mut isolated = IsolatedDelays::of(runs, 0.0);
     let shape = ArrivalShape::of(runs, &isolated);
     // What jitter adds to an arrival does not show that the next packet waited.
     let margin = quantile_of_sorted(&isolated.above_min(), 0.95).unwrap_or(0.0) as i64;
     let mut rate = rate::estimate(runs, margin, draws, &mut rng("rate"));
+    let at_least = rate_by_size::at_least(&isolated, draws, &mut rng("at least")).into_iter().chain(rate.lo).reduce(f64::max);
     if rate.status == Status::Bounded {
         rate = rate_by_size::estimate(rate, runs, &isolated, draws, &mut rng("rate"));
     }
-    let shaper = if policer.is_none() { shaper::estimate(runs, &rate, draws, &mut rng("shaper")) } else { None };
+    let waits_for_bucket = policer.as_ref().is_some_and(|policer| is_same_rate(&rate, policer));
+    let shaper = match policer.is_none() || waits_for_bucket {
+        true => shaper::estimate(sent, &rate, draws, &mut rng("shaper")),
+        false => None,
+    };
+    if shaper.is_some() {
+        (policer, runs) = (None, sent);
+    } else if waits_for_bucket {
+        // Packets wait for tokens in a short queue: the line is at least as fast.
+        rate = Fitted::bounded(rate.lo, None, ServiceRate::without_queue(RateMethod::Throughput, Vec::new()));
+    }
     if let Some(found) = &shaper {
         let steady = ServiceRate { steps: None, variation: None, ..rate.evidence.clone() };
         let Fitted { status, value, lo, hi, draws, .. } = found.rate.clone();
@@ -118,13 +131,19 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
     if let Some(value) = rate.value {
         isolated = IsolatedDelays::of(runs, 8e9 / value);
     }
-    let rates: Vec<f64> = rate.value.iter().chain(&rate.draws).copied().collect();
+    // A packet that finds tokens passes at the rate of bursts.
+    let rates: Vec<f64> = match &shaper {
+        Some(found) => vec![found.evidence.peak],
+        None => rate.value.iter().chain(&rate.draws).copied().collect(),
+    };
     let of_delay = |jitter: &[f64], early: &[f64]| {
-        let known = KnownLink { rates: &rates, jitter, early };
+        let known = KnownLink { rates: &rates, jitter, early, at_least };
         delay::estimate(&isolated, known, draws, &mut rng("delay"))
     };
     let first = of_delay(&[], &[]);
     let ns_per_byte = rate.value.map(|rate| 8e9 / rate);
+    // Packets of which the rate is not known took no longer than this; short ones show hardly a rate.
+    let slowest = at_least.filter(|_| isolated.common_len >= LIMITS.max_short_len).map(|rate| 8e9 / rate);
     let mut served = ns_per_byte.zip(first.value.or(first.hi)).filter(|_| rate.evidence.gaps > 0);
     let mut above = isolated.above_min();
     let mut early = Vec::new();
@@ -171,14 +190,20 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
     let recorded = varies.then(|| recorded(runs, &isolated, draws, &mut rng("recorded"))).flatten();
     // A policer says why bursts alone have the line's rate.
     let rate = if policer.is_none() { rate::without_bursts(&rate, runs) } else { rate };
+    let rate = rate_by_size::lower_bound(if shaper.is_none() && recorded.is_none() {
+        rate::without_contradiction(rate, runs)
+    } else {
+        rate
+    });
     DirectionFit {
         recorded,
         policer,
         shaper,
         packets: sent.iter().map(|facts| facts.packets.len()).sum(),
+        bytes: sent.iter().flat_map(|facts| &facts.packets).map(|packet| u64::from(packet.len)).sum(),
         lost: sent.iter().flat_map(|facts| &facts.packets).filter(|packet| packet.is_lost()).count(),
         jitter,
-        loss: loss::estimate(runs, ns_per_byte, draws, &mut rng("loss")),
+        loss: loss::estimate(runs, ns_per_byte.or(slowest), draws, &mut rng("loss")),
         queue,
         rate,
         base_delay,
@@ -191,6 +216,12 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
         frame_period: frame_period::estimate(runs),
         reordering: reordering::estimate(runs, draws, &mut rng("reordering")),
     }
+}
+
+/// The busy link has the rate of the policer.
+fn is_same_rate(rate: &Fitted<ServiceRate>, policer: &PolicerFit) -> bool {
+    let both = rate.value.filter(|_| rate.evidence.gaps > 0).zip(policer.rate.value);
+    both.is_some_and(|(rate, policed)| (rate / policed - 1.0).abs() <= LIMITS.same_bucket_rate)
 }
 
 /// Packets behind others have delays, without service and waiting, far below those of the packets that

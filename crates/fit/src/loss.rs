@@ -20,12 +20,16 @@ pub struct ChannelLoss {
     pub packets: usize,
     pub lost: usize,
     pub bursts: usize,
+    /// Time over which they passed, seconds.
+    pub seconds: f64,
     /// Mean number of packets of a burst.
     pub burst_packets: Option<f64>,
     /// 2 ln of the likelihood ratio of bursts against independent losses.
     pub gain: f64,
     /// Whether losses are bursts; if not, they are independent.
     pub is_bursty: bool,
+    /// The losses of a burst are at one time, as those of a queue whose service times are not known.
+    pub at_once: bool,
 }
 
 /// Share of the time in the bad state, and its mean sojourn in nanoseconds; of independent losses the
@@ -55,6 +59,8 @@ struct Transitions {
     packets: usize,
     lost: usize,
     bursts: usize,
+    /// Nanoseconds from the first packet of each run to its last.
+    time: f64,
     first: Vec<bool>,
 }
 
@@ -93,6 +99,7 @@ impl Transitions {
         };
         self.bursts += usize::from(bad && !was_bad);
         let time = (at - last).max(1) as f64;
+        self.time += time;
         let bin = libm::floor(libm::log2(time) * BINS_PER_OCTAVE) as i32;
         let count = self.counts.entry((was_bad, bad, bin)).or_default();
         *count = (count.0 + 1.0, count.1 + time);
@@ -129,9 +136,11 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, draws: usize,
         packets: transitions.packets,
         lost: transitions.lost,
         bursts: transitions.bursts,
+        seconds: transitions.time * 1e-9,
         burst_packets: (transitions.bursts > 0).then(|| lost / transitions.bursts as f64),
         gain,
         is_bursty,
+        at_once: false,
     };
     if transitions.packets == 0 {
         return ChannelFit { mean: Fitted::bounded(None, None, evidence(0.0, false)), bad_sojourn: None };
@@ -152,7 +161,9 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, draws: usize,
     let grid = LikelihoodGrid::of(ranges, &|mean, sojourn| transitions.log_likelihood(mean, sojourn));
     let gain = 2.0 * (grid.best.2 - transitions.independent_log_likelihood(share));
     let is_bursty = gain > LIMITS.chi_squared_95;
-    let is_identified = transitions.lost >= LIMITS.min_losses;
+    // The losses of one burst are one event.
+    let events = if is_bursty { transitions.bursts } else { transitions.lost };
+    let is_identified = events >= LIMITS.min_losses;
     if !is_bursty {
         let single =
             LikelihoodGrid::of(Ranges { sojourn: (0.0, 0.0), ..ranges }, &|mean, _| transitions.independent_log_likelihood(mean));
@@ -163,10 +174,27 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, draws: usize,
     }
     let drawn = grid.draws(draws, rng);
     let (mean, sojourn) = (grid.best.0, grid.best.1);
+    if sojourn < LIMITS.min_sojourn_ns {
+        // A queue may have dropped all of them.
+        let hi = central_95(&drawn.means).map_or(share, |range| range[1]).max(share);
+        let evidence = ChannelLoss { at_once: true, ..evidence(gain, true) };
+        return ChannelFit { mean: Fitted::bounded(Some(0.0), Some(hi), evidence), bad_sojourn: None };
+    }
+    let [fewer, more] = poisson_95(transitions.bursts);
+    let by_bursts =
+        fitted(mean, drawn.means, is_identified, evidence(gain, true)).at_least(share * fewer, (share * more).min(1.0));
     ChannelFit {
-        mean: fitted(mean, drawn.means, is_identified, evidence(gain, true)),
+        mean: by_bursts,
         bad_sojourn: Some(fitted(sojourn, drawn.sojourns, transitions.bursts >= LIMITS.min_bursts, ())),
     }
+}
+
+/// The 95 % interval of the mean of a Poisson distribution of which one value is `events`, relative to it
+/// (Garwood 1936, by the cube roots of chi-squared quantiles of Wilson and Hilferty 1931).
+fn poisson_95(events: usize) -> [f64; 2] {
+    let quantile = |count: f64, z: f64| count * (1.0 - 1.0 / (9.0 * count) + z / (3.0 * libm::sqrt(count))).max(0.0).powi(3);
+    let count = events as f64;
+    [quantile(count, -LIMITS.normal_95) / count, quantile(count + 1.0, LIMITS.normal_95) / count]
 }
 
 fn fitted<E>(value: f64, draws: Vec<f64>, is_identified: bool, evidence: E) -> Fitted<E> {
@@ -328,6 +356,48 @@ mod tests {
     fn loss_is_bounded_by_the_rule_of_three_when_nothing_was_lost() {
         let fit = fitted(&run(times(3000), |_| false));
         assert_eq!((fit.mean.value, fit.mean.lo, fit.mean.hi), (None, Some(0.0), Some(0.001)));
+    }
+
+    #[test]
+    fn loss_is_bounded_when_the_losses_of_a_burst_are_at_one_time() {
+        // 30 times 4 ACKs that a queue of unknown rate dropped with the one before them.
+        let at = (0..12_000i64).map(|i| if i % 400 >= 396 { (i / 400 * 400 + 395) * 1_200_000 } else { i * 1_200_000 });
+        let mut number = 0;
+        let fit = fitted(&run(at, move |_| {
+            number += 1;
+            (number - 1) % 400 >= 396
+        }));
+        assert_eq!((fit.mean.status, fit.mean.value, fit.mean.lo), (Status::Bounded, None, Some(0.0)), "{:?}", fit.mean.evidence);
+        assert!(fit.mean.evidence.at_once && fit.bad_sojourn.is_none());
+    }
+
+    #[test]
+    fn loss_has_no_value_when_few_bursts_have_all_losses() {
+        // 3 bursts of 30 losses each in 25,000 packets, and 40 bursts.
+        let of_bursts = |count: i64| {
+            let every = 25_000 / count;
+            let mut number = 0;
+            fitted(&run(times(25_000), move |_| {
+                number += 1;
+                number % every >= every - 30
+            }))
+            .mean
+        };
+        let few = of_bursts(3);
+        let share = few.evidence.lost as f64 / few.evidence.packets as f64;
+        assert_eq!((few.status, few.evidence.bursts), (Status::Bounded, 3), "{:?}", few.evidence);
+        assert!(few.lo.unwrap() < 0.3 * share && few.hi.unwrap() > 2.5 * share, "{:?} {:?}", few.lo, few.hi);
+        let many = of_bursts(40);
+        assert_eq!(many.status, Status::Identified, "{:?}", many.evidence);
+        assert!((many.evidence.seconds / 48.75 - 1.0).abs() < 0.02, "{:?}", many.evidence);
+    }
+
+    #[test]
+    fn interval_of_a_count_is_garwoods() {
+        for (events, lo, hi) in [(1, 0.025, 5.57), (3, 0.62, 8.77), (10, 4.80, 18.39), (100, 81.36, 121.63)] {
+            let [fewer, more] = poisson_95(events).map(|ratio| ratio * events as f64);
+            assert!((fewer - lo).abs() < 0.02 && (more - hi).abs() < 0.06, "{events}: {fewer} {more}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! maximum likelihood, blurred by what disturbs the times.
 
 use crate::estimate::Fitted;
-use crate::facts::{DirectionFacts, Outcome};
+use crate::facts::{DirectionFacts, LinkPacket, Outcome};
 use crate::thresholds::LIMITS;
 use ackclock_contract::Document;
 use ackclock_core::rng::Rng;
@@ -61,7 +61,7 @@ pub fn levels(facts: &DirectionFacts, arrivals: &[Option<f64>], base: f64, ns_pe
     let mut latest = f64::NEG_INFINITY;
     let mut levels = Vec::with_capacity(facts.packets.len());
     let mut last_delay = 0;
-    for (packet, arrival) in facts.packets.iter().zip(arrivals) {
+    for (packet, arrival) in facts.packets.iter().zip(&separated(facts, arrivals, base, ns_per_byte)) {
         let now = packet.sent as f64;
         while let Some(&(start, len)) = waiting.front().filter(|first| first.0 <= now) {
             debug_assert!(start <= now);
@@ -95,6 +95,27 @@ pub fn levels(facts: &DirectionFacts, arrivals: &[Option<f64>], base: f64, ns_pe
         }
     }
     levels
+}
+
+/// The arrivals, with those of packets that arrived at one time one service after another up to this time:
+/// a host merges what arrives, and a bucket passes a super-segment of a host at once when it has tokens for it.
+fn separated(facts: &DirectionFacts, arrivals: &[Option<f64>], base: f64, ns_per_byte: f64) -> Vec<Option<f64>> {
+    let mut separated = arrivals.to_vec();
+    // Arrival of the packet behind, and the start of its service by the clock of arrivals.
+    let mut behind: Option<(f64, f64)> = None;
+    for (packet, arrival) in facts.packets.iter().zip(&mut separated).rev() {
+        let (Some(at), Some(_)) = (*arrival, packet.arrival()) else { continue };
+        let service = f64::from(packet.len) * ns_per_byte;
+        let own = match behind {
+            Some((time, start)) if (time - at).abs() <= LinkPacket::SAME_TIME as f64 => {
+                start.max(packet.sent as f64 + base + service).min(at)
+            }
+            _ => at,
+        };
+        *arrival = Some(own);
+        behind = Some((at, own - service));
+    }
+    separated
 }
 
 /// Losses and arrivals at one level of the backlog.
@@ -292,7 +313,6 @@ impl<'a> LimitSearch<'a> {
 mod tests {
     use super::*;
     use crate::Status;
-    use crate::facts::LinkPacket;
 
     const MS: i64 = 1_000_000;
     const NS_PER_BYTE: f64 = 800.0;
@@ -345,6 +365,20 @@ mod tests {
         assert_eq!(fit.status, Status::Identified);
         let (lo, hi) = (fit.lo.unwrap(), fit.hi.unwrap());
         assert!(lo - 1500.0 <= 64_000.0 && 64_000.0 <= hi + 1500.0 && hi - lo < 9_000.0, "{lo} {hi} {:?}", fit.evidence);
+    }
+
+    #[test]
+    fn backlog_of_a_super_segment_falls_while_it_is_served() {
+        // Super-segments of 10 packets every 10 ms at 10 Mb/s: each arrives as a whole, 12 ms after it could.
+        let packets = (0..400i64).map(|i| {
+            let arrival = (i / 10 + 1) * 12 * MS + 20 * MS;
+            LinkPacket { sent: i / 10 * 10 * MS, len: 1500, outcome: Outcome::Arrived(arrival) }
+        });
+        let facts = DirectionFacts { packets: packets.take(40).collect(), ..DirectionFacts::default() };
+        let arrivals: Vec<Option<f64>> = facts.packets.iter().map(|packet| Some(packet.arrival()? as f64)).collect();
+        let levels = levels(&facts, &arrivals, 20e6, NS_PER_BYTE);
+        // The second one finds 8 packets of the first served, one in service and one that waits.
+        assert_eq!((levels[10].bytes, levels[19].bytes), (3000.0, 16_500.0), "{levels:?}");
     }
 
     #[test]

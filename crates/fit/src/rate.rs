@@ -2,7 +2,7 @@
 //! times where most of them agree (Dovrolis, Ramanathan and Moore 2004 on packet dispersion). The
 //! interval is that of a bootstrap of blocks: neighbouring gaps are not independent.
 
-use crate::arrivals::{BusyGap, busy_periods, busy_runs, max_throughput};
+use crate::arrivals::{BusyGap, busy_periods, busy_runs, carried, max_carried, max_throughput};
 use crate::estimate::Fitted;
 use crate::facts::DirectionFacts;
 use crate::thresholds::LIMITS;
@@ -43,6 +43,10 @@ pub struct ServiceRate {
     pub steps: Option<f64>,
     /// Bursts alone passed at this rate, bit/s: much less was seen over the window of throughputs.
     pub bursts: Option<f64>,
+    /// Rate of the busy link, bit/s, of which more passed over a second: it has no one rate.
+    pub contradicted: Option<f64>,
+    /// Rate of one link, bit/s, that takes as long for a byte as all links of the path together.
+    pub all_links: Option<f64>,
     /// Lengths of packets of which the delays were compared.
     pub lens: Vec<u32>,
 }
@@ -58,6 +62,8 @@ impl ServiceRate {
             variation: None,
             steps: None,
             bursts: None,
+            contradicted: None,
+            all_links: None,
             lens,
         }
     }
@@ -71,7 +77,7 @@ struct BlockSums {
 }
 
 /// The rate in bit/s of a link while it was busy. `margin` is the time for which packets must have
-/// waited, nanoseconds. Without enough gaps the largest throughput bounds it from below.
+/// waited, nanoseconds. Without enough gaps what was carried bounds it from below.
 pub fn estimate(runs: &[DirectionFacts], margin: i64, draws: usize, rng: &mut Rng) -> Fitted<ServiceRate> {
     let by_arrivals = |min_run: usize| -> Vec<BusyGap> {
         let of_run = |facts: &DirectionFacts| Some(busy_runs(facts, facts.floor()?, margin, min_run));
@@ -86,7 +92,7 @@ pub fn estimate(runs: &[DirectionFacts], margin: i64, draws: usize, rng: &mut Rn
                 return rates.fitted(draws, rng);
             }
         }
-        let seen = runs.iter().filter_map(max_throughput).max_by(f64::total_cmp);
+        let seen = max_carried(runs);
         return Fitted::bounded(seen, None, ServiceRate::without_queue(RateMethod::Throughput, Vec::new()));
     }
     let first = BlockRates::of(&gaps);
@@ -114,9 +120,29 @@ pub fn without_bursts(rate: &Fitted<ServiceRate>, runs: &[DirectionFacts]) -> Fi
     let ratio = if rate.evidence.method == RateMethod::Mode { LIMITS.max_burst_ratio } else { LIMITS.max_mean_burst_ratio };
     match rate.value.filter(|rate| *rate > ratio * seen) {
         Some(value) if rate.evidence.gaps > 0 && rate.evidence.busy_s < LIMITS.min_busy_s => {
-            Fitted::bounded(Some(seen), rate.hi, ServiceRate { bursts: Some(value), ..rate.evidence.clone() })
+            Fitted::bounded(max_carried(runs), rate.hi, ServiceRate { bursts: Some(value), ..rate.evidence.clone() })
         }
         _ => rate.clone(),
+    }
+}
+
+/// The rate, or a bound from below if a second carried more: the link has no one rate. One that is known to
+/// vary, or to serve others, has a mean that a second may exceed; a token bucket passes its burst beside its rate.
+pub fn without_contradiction(rate: Fitted<ServiceRate>, runs: &[DirectionFacts]) -> Fitted<ServiceRate> {
+    let facts = &rate.evidence;
+    if facts.gaps == 0 || facts.variation.is_some() || facts.steps.is_some() || facts.mode_above_mean > LIMITS.max_mode_difference
+    {
+        return rate;
+    }
+    let of_run = |facts: &DirectionFacts| carried(facts, facts.floor()?, LIMITS.sustained_window_ns);
+    let sustained = runs.iter().filter_map(of_run).fold(0.0, f64::max);
+    let bursts = runs.iter().filter_map(|facts| Some(facts.token_bucket?.1));
+    let burst = bursts.fold(0.0, f64::max) * 8e9 / LIMITS.sustained_window_ns as f64;
+    match (rate.value, rate.hi) {
+        (Some(value), Some(hi)) if sustained > LIMITS.max_sustained_ratio * hi + burst => {
+            Fitted::bounded(Some(sustained), None, ServiceRate { contradicted: Some(value), ..rate.evidence })
+        }
+        _ => rate,
     }
 }
 
@@ -170,6 +196,8 @@ impl<'a> BlockRates<'a> {
             variation: variation(self.gaps, blocks),
             steps: steps(self.gaps),
             bursts: None,
+            contradicted: None,
+            all_links: None,
             lens: Vec::new(),
         };
         Fitted::identified(rate, draws, evidence).at_least(rate * (1.0 - LIMITS.clock_error), rate * (1.0 + LIMITS.clock_error))
@@ -328,6 +356,18 @@ mod tests {
         let facts = DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() };
         let fit = fitted(facts, 6 * MS);
         assert!((fit.value.unwrap() / 10e6 - 1.0).abs() < 0.02, "{fit:?}");
+    }
+
+    #[test]
+    fn rate_is_bounded_from_below_when_a_second_carried_more() {
+        let steady = link(|_| 1_200_000, |_| false, |_| 0);
+        let floor = steady.floor().unwrap();
+        let kept = without_contradiction(fitted(steady.clone(), 0), std::slice::from_ref(&steady));
+        assert_eq!(kept.status, Status::Identified, "{:?} {:?}", kept.evidence, carried(&steady, floor, 1_000_000_000));
+        let false_rate = Fitted { value: Some(9e6), lo: Some(8.9e6), hi: Some(9.1e6), ..kept };
+        let found = without_contradiction(false_rate, &[steady]);
+        assert_eq!((found.status, found.hi, found.evidence.contradicted), (Status::Bounded, None, Some(9e6)));
+        assert!(found.lo.unwrap() <= 10e6 && found.lo.unwrap() > 9.4e6, "{:?}", found.lo);
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! Rate of a link on which no queue stood, from packets of different lengths: a longer packet takes
-//! longer to send, so that the minimum delay grows with the length by the sum of the service times
-//! per byte of all links (Jacobson's pathchar, 1997).
+//! Service time per byte of a path on which no queue stood, from packets of different lengths: a longer
+//! packet takes longer to send, so that the minimum delay grows with the length by the sum of the service
+//! times per byte of all links (Jacobson's pathchar, 1997). The slowest link is at least as fast as one
+//! link with the sum: a lower bound of its rate.
 
-use crate::arrivals::max_throughput;
-use crate::delay::{IsolatedDelays, floor_draws};
+use crate::arrivals::max_carried;
+use crate::delay::{IsolatedDelays, edge_count, floor_draws};
 use crate::estimate::{Fitted, Status, central_95};
 use crate::facts::DirectionFacts;
 use crate::rate::{RateMethod, ServiceRate};
@@ -16,9 +17,24 @@ struct LengthClass {
     len: u32,
     draws: Vec<f64>,
     variance: f64,
+    /// Range of the smallest delays, nanoseconds.
+    jitter: f64,
 }
 
-/// The rate in bit/s, or `bounded` with a bound from the lengths if that is tighter.
+/// A lower bound of the rate in bit/s by the delays of lengths, whatever their jitter: no link of the path takes
+/// longer for a byte than the largest slope that the delays allow.
+pub fn at_least(isolated: &IsolatedDelays, draws: usize, rng: &mut Rng) -> Option<f64> {
+    let classes = classes(isolated, draws, rng);
+    let (first, last) = (classes.first()?, classes.last()?);
+    let span = f64::from(last.len.checked_sub(first.len).filter(|span| *span >= LIMITS.min_len_difference)?);
+    let slopes: Vec<f64> = (0..draws).map(|i| slope(&classes, |class| class.draws[i])).collect();
+    let jitter = classes.iter().map(|class| class.jitter).fold(0.0, f64::max);
+    let largest = central_95(&slopes)?[1] + (jitter + off_line(&classes)) / span;
+    (largest > 0.0).then(|| 8e9 / largest)
+}
+
+/// The rate in bit/s of one link with the service times of the path, which [`lower_bound`] reports as a bound;
+/// `bounded` if the delays of the lengths differ by no more than their jitter.
 pub fn estimate(
     bounded: Fitted<ServiceRate>,
     runs: &[DirectionFacts],
@@ -38,7 +54,13 @@ pub fn estimate(
     let mut sorted = slopes.clone();
     sorted.sort_unstable_by(f64::total_cmp);
     let Some(best) = quantile_of_sorted(&sorted, 0.5) else { return bounded };
-    let seen = runs.iter().filter_map(max_throughput).fold(0.0, f64::max);
+    let span = f64::from(last.len - first.len);
+    let jitter = classes.iter().map(|class| class.jitter).fold(0.0, f64::max);
+    if best * span < LIMITS.min_slope_over_jitter * jitter.max(off_line(&classes)) {
+        return bounded;
+    }
+    let hi = hi + jitter / span;
+    let seen = max_carried(runs).unwrap_or(0.0);
     let evidence = ServiceRate::without_queue(RateMethod::Size, lens);
     // Bits per second of nanoseconds per byte.
     let rate = |slope: f64| 8e9 / slope;
@@ -47,13 +69,21 @@ pub fn estimate(
     if is_possible && lo > 0.0 && (hi - lo) / 2.0 <= LIMITS.max_slope_error * best {
         let draws = slopes.iter().map(|&slope| rate(slope.clamp(lo, hi))).collect();
         let fit = Fitted::identified(rate(best), draws, evidence);
-        return fit.at_least(rate(best) * (1.0 - LIMITS.clock_error), rate(best) * (1.0 + LIMITS.clock_error));
+        return fit.at_least(rate(hi).min(rate(best) * (1.0 - LIMITS.clock_error)), rate(best) * (1.0 + LIMITS.clock_error));
     }
-    let lower = if hi > 0.0 { rate(hi).max(seen) } else { seen };
-    let upper = (lo > 0.0 && is_possible).then(|| rate(lo));
     match bounded.status {
-        Status::Bounded => Fitted::bounded(Some(lower), upper, evidence),
-        Status::Identified => bounded,
+        Status::Bounded if hi > 0.0 && rate(hi) > seen => Fitted::bounded(Some(rate(hi)), None, evidence),
+        _ => bounded,
+    }
+}
+
+/// A rate by lengths as the bound that it is; any other rate as it is.
+pub fn lower_bound(rate: Fitted<ServiceRate>) -> Fitted<ServiceRate> {
+    match (rate.evidence.method, rate.value) {
+        (RateMethod::Size, Some(value)) => {
+            Fitted::bounded(rate.lo, None, ServiceRate { all_links: Some(value), ..rate.evidence })
+        }
+        _ => rate,
     }
 }
 
@@ -66,12 +96,26 @@ fn classes(isolated: &IsolatedDelays, draws: usize, rng: &mut Rng) -> Vec<Length
         .filter(|class| class.len() >= LIMITS.min_class)
         .map(|class| {
             let sorted: Vec<f64> = class.iter().map(|delay| delay.1).collect();
+            let edge = sorted[edge_count(sorted.len()) - 1];
             let draws = floor_draws(&sorted, draws, rng);
             let mean = draws.iter().sum::<f64>() / draws.len().max(1) as f64;
             let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws.len().max(1) as f64;
-            LengthClass { len: class[0].0, draws, variance }
+            LengthClass { len: class[0].0, draws, variance, jitter: edge - sorted[0] }
         })
         .collect()
+}
+
+/// The largest distance of a class's floor from the line through all of them that its draws do not explain,
+/// nanoseconds: service times are in proportion to the lengths.
+fn off_line(classes: &[LengthClass]) -> f64 {
+    let floor = |class: &LengthClass| class.draws.iter().sum::<f64>() / class.draws.len().max(1) as f64;
+    let slope = slope(classes, floor);
+    let weight = |class: &LengthClass| 1.0 / (class.variance + 1.0);
+    let rest = |class: &LengthClass| floor(class) - slope * f64::from(class.len);
+    let total: f64 = classes.iter().map(weight).sum();
+    let level = classes.iter().map(|class| weight(class) * rest(class)).sum::<f64>() / total;
+    let unexplained = |class: &LengthClass| (rest(class) - level).abs() - LIMITS.normal_95 * libm::sqrt(class.variance);
+    classes.iter().map(unexplained).fold(0.0, f64::max)
 }
 
 /// Nanoseconds per byte, by least squares weighted with the variances of the minima.
@@ -96,7 +140,7 @@ mod tests {
             let len = [52, 52, 52, 64, 72][i % 5];
             (len, 20e6 + 8000.0 * f64::from(len) + noise())
         });
-        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52 };
+        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52, ..IsolatedDelays::default() };
         let bounded = Fitted::bounded(Some(1e5), None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
         estimate(bounded, &[], &isolated, 200, &mut Rng::for_element(1, "size"))
     }
@@ -114,7 +158,44 @@ mod tests {
     fn rate_is_bounded_from_below_when_noise_hides_the_service_times() {
         let mut rng = Rng::for_element(2, "noise");
         let fit = fitted(|| rng.exponential(20e6));
-        assert!(fit.status == Status::Bounded && fit.lo.unwrap() < 1e6, "{fit:?}");
+        assert_eq!((fit.status, fit.evidence.method, fit.lo), (Status::Bounded, RateMethod::Throughput, Some(1e5)), "{fit:?}");
+    }
+
+    #[test]
+    fn rate_is_a_lower_bound_when_several_links_send_the_packet() {
+        // The fit of one link of 1 Mb/s is that of two of 2 Mb/s.
+        let fit = lower_bound(fitted(|| 0.0));
+        assert_eq!((fit.status, fit.value, fit.hi), (Status::Bounded, None, None));
+        assert!(fit.lo.unwrap() <= 1e6 && fit.lo.unwrap() > 0.999e6, "{:?}", fit.lo);
+        assert!((fit.evidence.all_links.unwrap() / 1e6 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn delays_of_lengths_show_nothing_when_they_are_not_in_proportion() {
+        // A host sends ACKs with SACK blocks 40 us later, however long they are.
+        let mut rng = Rng::for_element(4, "host");
+        let delays = (0..400).map(|i| {
+            let len = [52, 52, 52, 64, 80][i % 5];
+            (len, 20e6 + if len > 52 { 40e3 } else { 0.0 } + rng.exponential(5e3))
+        });
+        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52, ..IsolatedDelays::default() };
+        let bounded = Fitted::bounded(Some(1e5), None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
+        let fit = estimate(bounded, &[], &isolated, 200, &mut Rng::for_element(1, "size"));
+        assert_eq!(fit.evidence.method, RateMethod::Throughput, "{fit:?}");
+    }
+
+    #[test]
+    fn delays_of_lengths_show_nothing_when_they_differ_by_the_jitter_of_hosts() {
+        // 28 bytes take 4.5 us at 50 Mb/s; the host adds up to 40 us to each packet.
+        let mut rng = Rng::for_element(4, "host");
+        let delays = (0..400).map(|i| {
+            let len = [52, 52, 52, 64, 80][i % 5];
+            (len, 20e6 + 160.0 * f64::from(len) + 40e3 * libm::sqrt(rng.uniform()))
+        });
+        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52, ..IsolatedDelays::default() };
+        let bounded = Fitted::bounded(Some(1e5), None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
+        let fit = estimate(bounded, &[], &isolated, 200, &mut Rng::for_element(1, "size"));
+        assert_eq!(fit.evidence.method, RateMethod::Throughput, "{fit:?}");
     }
 
     #[test]
@@ -123,8 +204,8 @@ mod tests {
         let packet = |i: i64| LinkPacket { sent: i * 100_000, len: 1500, outcome: Outcome::Arrived(i * 100_000 + 20_000_000) };
         let seen = [DirectionFacts { packets: (0..4000).map(packet).collect(), ..DirectionFacts::default() }];
         let delays = (0..400).map(|i| ([52, 52, 52, 64, 72][i % 5], 20e6 + 8000.0 * f64::from([52, 52, 52, 64, 72][i % 5])));
-        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52 };
-        let bounded = Fitted::bounded(None, None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
+        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52, ..IsolatedDelays::default() };
+        let bounded = Fitted::bounded(max_carried(&seen), None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
         let fit = estimate(bounded, &seen, &isolated, 200, &mut Rng::for_element(1, "size"));
         assert_eq!((fit.status, fit.hi), (Status::Bounded, None), "{fit:?}");
         assert!(fit.lo.unwrap() > 100e6);

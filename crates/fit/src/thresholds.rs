@@ -55,6 +55,14 @@ thresholds! {
     /// Length of the window of the largest throughput that was seen, nanoseconds: longer than what
     /// jitter compresses.
     throughput_window_ns: i64 = 200_000_000;
+    /// The same for a rate that a link has for longer than its bursts, and the maximum ratio of what passed in
+    /// this window to the rate of a link that has only one.
+    sustained_window_ns: i64 = 1_000_000_000;
+    max_sustained_ratio: f64 = 1.03;
+    /// Maximum time per byte, relative to the median, of a packet that a stall held back behind the link.
+    max_released: f64 = 0.5;
+    /// Minimum share of such packets, by bytes, beyond that of all, of those under way during a stall of what is behind the link.
+    min_released: f64 = 0.2;
 
     // Recorded rate.
 
@@ -85,8 +93,11 @@ thresholds! {
     min_class: usize = 5;
     /// Minimum difference of two lengths, bytes: options that a few packets have.
     min_len_difference: u32 = 8;
-    /// Maximum relative half-width of a slope that identifies a rate.
+    /// Maximum relative half-width of a slope that bounds a rate.
     max_slope_error: f64 = 0.5;
+    /// Minimum ratio of what the longest packets take longer than the shortest to the range of the smallest
+    /// delays of a length: hosts delay packets of two lengths by different times.
+    min_slope_over_jitter: f64 = 3.0;
 
     // Delay and jitter.
 
@@ -98,6 +109,13 @@ thresholds! {
     /// Minimum width of the interval of a delay from fewer packets, nanoseconds: what a host takes
     /// between a timestamp and the wire differs from packet to packet.
     host_delay_ns: f64 = 100_000.0;
+    /// By how much the smallest of fewer delays may be above the floor where nothing else shows it, nanoseconds:
+    /// hosts answer a SYN later than they forward.
+    few_delays_ns: f64 = 1_000_000.0;
+    /// Maximum range of a delay that is identified without a rate, relative to its upper end.
+    max_delay_range: f64 = 0.5;
+    /// What every host takes between a timestamp and the wire, nanoseconds.
+    host_floor_ns: f64 = 10_000.0;
     /// Resolution of the clocks of captures, nanoseconds.
     clock_resolution_ns: f64 = 1000.0;
     /// Minimum number of packets from the beginnings of busy times, for the jitter of all packets.
@@ -143,12 +161,16 @@ thresholds! {
 
     /// Probability from which on a loss is the channel's.
     channel_probability: f64 = 0.5;
-    /// Minimum number of lost packets for a loss rate.
+    /// Minimum number of losses for a loss rate; those of a burst are one.
     min_losses: usize = 5;
     /// Minimum number of bursts for their length.
     min_bursts: usize = 10;
+    /// Minimum mean length of bursts of a channel, nanoseconds: no access link serves a packet in less.
+    min_sojourn_ns: f64 = 10_000.0;
     /// Quantile of chi-squared with one degree of freedom for 95 %.
     chi_squared_95: f64 = 3.841;
+    /// Quantile of the normal distribution for a two-sided 95 %.
+    normal_95: f64 = 1.96;
 
     // Frames, stalls and reordering.
 
@@ -192,6 +214,9 @@ thresholds! {
     shaper_side: i32 = 5;
     /// Number of arrivals of a group whose rate is one of the first candidates.
     shaper_group: usize = 65;
+    /// Maximum relative difference of the rates of a policer and of the busy link behind it for which packets wait
+    /// for the bucket: it is a shaper.
+    same_bucket_rate: f64 = 0.02;
     /// Minimum burst in packets; queues of any link allow smaller ones.
     min_shaper_burst: f64 = 4.0;
     /// Minimum number of packets that waited for tokens, and of those that passed at once from a bucket that

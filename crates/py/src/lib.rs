@@ -161,6 +161,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(captures::read_qlog, module)?)?;
     module.add_function(wrap_pyfunction!(captures::kind_rules, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_link, module)?)?;
+    module.add_function(wrap_pyfunction!(link_fit::carried_at_end, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_sender_end, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(documents::document_types, module)?)?;

@@ -4,10 +4,13 @@ use crate::errors::{failure, refusal};
 use crate::objects::to_object;
 use ackclock_contract::Document;
 use ackclock_core::Problem;
-use ackclock_fit::{DirectionFacts, LinkFit, Outcome, RunFacts};
+use ackclock_fit::{DirectionFacts, LinkFit, LinkPacket, Outcome, RunFacts, carried, max_carried};
 use ackclock_pcap::read::Capture;
+use ackclock_pcap::write::EPOCH_S;
 use ackclock_trace::analyze::PacketFilter;
-use ackclock_trace::join::{AckRecorder, CaptureSide, NoPath, PathFacts, SenderEndPath, path_facts, sender_end_path};
+use ackclock_trace::join::{
+    AckRecorder, CaptureSide, NoPath, PathFacts, SenderEndPath, path_facts, sender_end_path, shared_path_facts,
+};
 use pyo3::prelude::*;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -50,24 +53,24 @@ pub struct FitReport {
     fit: LinkFit,
 }
 
-/// One pair of captures.
+/// The captures of both ends over one time.
 #[derive(Serialize, Document)]
 pub struct RunReport {
-    /// Indexes of the captures.
-    captures: [usize; 2],
-    /// The first capture of the pair is the server's.
-    server_is_first: bool,
+    /// Indexes of the server's capture and of the client's, of each pair with flows of their own.
+    captures: Vec<[usize; 2]>,
+    /// First departure of each pair after the run's first, seconds.
+    starts_s: Vec<f64>,
     flows: usize,
     /// From the first to the last departure, seconds.
     duration_s: f64,
-    /// Of the second capture's clock, with its bounds, milliseconds.
+    /// Of the client's clock, with its bounds, milliseconds.
     offset_ms: f64,
     offset_interval_ms: [f64; 2],
     skew_ppm: f64,
 }
 
 /// The parameters of the link between both ends of these captures. Each pair of captures with
-/// packets in common is a run over the same path; pairs are pooled. `clock_error_ns`: maximum error of
+/// packets in common is a run over the same path; pairs that overlap in time are one run; runs are pooled. `clock_error_ns`: maximum error of
 /// all clocks, if known. InputError: a capture has no partner, or a pair shows no path.
 #[pyfunction]
 #[pyo3(signature = (captures, clock_error_ns, draws, seed))]
@@ -80,17 +83,59 @@ pub fn fit_link<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let ends: Vec<PyRef<'_, EndCapture>> = captures.iter().map(|capture| capture.borrow(py)).collect();
     let mut paths = Vec::new();
-    for [first, second] in pairs(&ends)? {
+    for pair @ [first, second] in pairs(&ends)? {
         let path = path_facts(&ends[first].side, &ends[second].side, clock_error_ns);
-        paths.push(([first, second], path.map_err(|reason| no_path(reason, [&ends[first], &ends[second]]))?));
+        let path = path.map_err(|reason| no_path(reason, [&ends[first], &ends[second]]))?;
+        let captures = if path.server_is_first { pair } else { [second, first] };
+        paths.push(Run { start: path.span().map_or(0, |span| span.0), captures, path });
     }
+    let runs = together(&ends, paths, clock_error_ns);
     drop(ends);
     let report = py.detach(|| {
-        let runs: Vec<RunFacts> = paths.iter().map(|(_, path)| run_facts(path)).collect();
-        let fit = ackclock_fit::fit_link(&runs, draws, seed);
-        FitReport { runs: paths.iter().map(|(pair, path)| RunReport::of(*pair, path)).collect(), fit }
+        let facts: Vec<RunFacts> = runs.iter().map(|(_, path)| run_facts(path)).collect();
+        let fit = ackclock_fit::fit_link(&facts, draws, seed);
+        FitReport { runs: runs.iter().map(|(pairs, path)| RunReport::of(pairs, path)).collect(), fit }
     });
     to_object(py, &report)
+}
+
+/// A pair of captures, the server's first, with what it shows.
+struct Run {
+    captures: [usize; 2],
+    /// First departure by the server's clock, nanoseconds.
+    start: i64,
+    path: PathFacts,
+}
+
+/// The pairs and the path of each run: pairs over the same time are one.
+fn together(ends: &[PyRef<'_, EndCapture>], pairs: Vec<Run>, clock_error_ns: Option<f64>) -> Vec<(Vec<Run>, PathFacts)> {
+    let mut groups: Vec<Vec<Run>> = Vec::new();
+    for run in pairs {
+        let is_beside = |other: &Run| run.path.is_beside(&other.path) && may_be_one_run(ends, &run, other);
+        match groups.iter_mut().find(|group| group.iter().any(is_beside)) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
+        }
+    }
+    let shared = |group: &[Run]| {
+        let sides: Vec<[&CaptureSide; 2]> = group.iter().map(|run| run.captures.map(|index| &ends[index].side)).collect();
+        shared_path_facts(&sides, clock_error_ns).ok()
+    };
+    let of_group = |group: Vec<Run>| match if group.len() > 1 { shared(&group) } else { None } {
+        Some(path) => vec![(group, path)],
+        // A pair alone; or clocks that no relation describes: the clients are several hosts.
+        None => group.into_iter().map(|run| (vec![Run { path: run.path.clone(), ..run }], run.path)).collect(),
+    };
+    groups.into_iter().flat_map(of_group).collect()
+}
+
+/// Simulations all begin at one time: their folders distinguish their runs.
+fn may_be_one_run(ends: &[PyRef<'_, EndCapture>], run: &Run, other: &Run) -> bool {
+    /// Nanoseconds after `EPOCH_S` up to which a capture is a simulation's: a year.
+    const SIMULATED: i64 = 31_536_000_000_000_000;
+    let is_simulated = (0..SIMULATED).contains(&(run.start - EPOCH_S as i64 * 1_000_000_000));
+    let folder = |run: &Run| ends[run.captures[0]].path.parent().map(PathBuf::from);
+    !is_simulated || folder(run) == folder(other)
 }
 
 /// What the capture at the sender of the data shows of the link: of the direction of the data,
@@ -125,6 +170,27 @@ pub fn fit_sender_end<'py>(
         *if server_sends { &mut fit.down.rate } else { &mut fit.up.rate } = rate;
     }
     to_object(py, &fit).map(Some)
+}
+
+/// A lower bound of the link's rate in the direction of the data by the capture of one end, bit/s: what was carried
+/// in a time. At the sender by the ACKs; at the receiver over a second of arrivals, of which what was held back
+/// before does not show. None without two arrivals. `server_sends`: the data goes from the server to the clients.
+/// The capture was opened with `is_alone`.
+#[pyfunction]
+pub fn carried_at_end(py: Python<'_>, capture: Py<EndCapture>, server_sends: bool, is_sender: bool) -> Option<f64> {
+    const SECOND: i64 = 1_000_000_000;
+    let side = &capture.borrow(py).side;
+    if is_sender {
+        return max_carried(&[DirectionFacts::from(&sender_end_path(side, server_sends, None)?.data)]);
+    }
+    let flows = side.fingerprints.flows.iter().enumerate().flat_map(|(number, lists)| {
+        let client = side.analysis.flows().get(number).client() as usize;
+        &lists[if server_sends { 1 - client } else { client }]
+    });
+    let arrived = |at: i64, len: u32| LinkPacket { sent: at, len, outcome: Outcome::Arrived(at) };
+    let mut packets: Vec<LinkPacket> = flows.map(|packet| arrived(packet.at, packet.ip_len)).collect();
+    packets.sort_by_key(|packet| packet.sent);
+    carried(&DirectionFacts { packets, ..DirectionFacts::default() }, 0, SECOND)
 }
 
 /// Minimum number of packets, of a sample, that the captures of both ends of a path have in common: hosts
@@ -164,17 +230,19 @@ fn run_facts(path: &PathFacts) -> RunFacts {
 }
 
 impl RunReport {
-    fn of(captures: [usize; 2], path: &PathFacts) -> RunReport {
+    fn of(pairs: &[Run], path: &PathFacts) -> RunReport {
+        let start = pairs.iter().map(|pair| pair.start).min().unwrap_or(0);
+        let sign = if path.server_is_first { 1.0 } else { -1.0 };
         let times = || [&path.down, &path.up].into_iter().flat_map(|direction| &direction.packets).map(|packet| packet.at);
         let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
         RunReport {
-            captures,
-            server_is_first: path.server_is_first,
+            captures: pairs.iter().map(|pair| pair.captures).collect(),
+            starts_s: pairs.iter().map(|pair| (pair.start - start) as f64 * 1e-9).collect(),
             flows: path.flows,
             duration_s: last.saturating_sub(first) as f64 * 1e-9,
-            offset_ms: path.clock.offset() * 1e-6,
-            offset_interval_ms: path.clock.offset_interval().map(|ns| ns * 1e-6),
-            skew_ppm: path.clock.skew * 1e6,
+            offset_ms: sign * path.clock.offset() * 1e-6,
+            offset_interval_ms: path.client_offset().map(|ns| ns * 1e-6),
+            skew_ppm: sign * path.clock.skew * 1e6,
         }
     }
 }

@@ -476,9 +476,11 @@ class Captured:
         """Those of the first run of a fit's inputs; None without a bulk transfer that lasts."""
         from ackclock.fitting.prediction import Ends
 
-        files = {one["end"]: one["capture"] for one in inputs if one["run"] == inputs[0]["run"]}
-        any_end = next(iter(files.values()))
-        ends = Ends(files.get("server", any_end), files.get("client", any_end))
+        first = [one for one in inputs if one["run"] == inputs[0]["run"]]
+        by_end = [[one["capture"] for one in first if one["end"] == end] for end in ("server", "client")]
+        servers, clients = (files or by_end[1 - number] for number, files in enumerate(by_end))
+        (server, client), *others = zip(servers, clients, strict=True)
+        ends = Ends(server, client, others=tuple((*pair, 0.0) for pair in others))
         whole = ends.transfers()
         return cls(ends, whole.direction, whole.flows) if whole else None
 

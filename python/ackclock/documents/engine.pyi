@@ -690,10 +690,10 @@ class Report(TypedDict):
     series_left_out: NotRequired[int]
 
 class RunReport(TypedDict):
-    """One pair of captures."""
+    """The captures of both ends over one time."""
 
-    captures: tuple[int, int]
-    server_is_first: bool
+    captures: list[tuple[int, int]]
+    starts_s: list[float]
     flows: int
     duration_s: float
     offset_ms: float
@@ -711,6 +711,8 @@ class ServiceRate(TypedDict):
     variation: float | None
     steps: float | None
     bursts: float | None
+    contradicted: float | None
+    all_links: float | None
     lens: list[int]
 
 class FittedServiceRate(TypedDict):
@@ -795,9 +797,11 @@ class ChannelLoss(TypedDict):
     packets: int
     lost: int
     bursts: int
+    seconds: float
     burst_packets: float | None
     gain: float
     is_bursty: bool
+    at_once: bool
 
 class FittedChannelLoss(TypedDict):
     """A parameter in the unit that its field names, with the evidence for it."""
@@ -908,6 +912,7 @@ class DirectionFit(TypedDict):
     """The parameters of one direction. Times are in nanoseconds."""
 
     packets: int
+    bytes: int
     lost: int
     rate: FittedServiceRate
     base_delay: FittedBaseDelay

@@ -30,14 +30,28 @@ def _end(name: str, only: PacketFilter, *, is_alone: bool = False) -> EndCapture
 
 
 def engine_fit(
-    names: Sequence[str], only: PacketFilter, error_s: float | None, seed: int, draws: int = DRAWS
+    names: Sequence[str], only: Sequence[PacketFilter], error_s: float | None, seed: int, draws: int = DRAWS
 ) -> FitReport:
-    """The runs and the parameters of the link, as the engine reports them."""
+    """The runs and the parameters of the link, as the engine reports them.
+
+    `only`: the filter of each capture.
+    """
     from ackclock import _native
 
-    ends = [_end(name, only) for name in names]
+    ends = [_end(name, filter_of) for name, filter_of in zip(names, only, strict=True)]
     with native_errors():
         return _native.fit_link(ends, None if error_s is None else error_s * 1e9, draws, seed)
+
+
+def carried_at_end(name: str, only: PacketFilter, direction: str, *, is_sender: bool) -> float:
+    """A lower bound of the rate of the link in bit/s, by what one end shows was carried; 0 if
+    nothing arrived. `direction`: of the data.
+    """
+    from ackclock import _native
+
+    end = _end(name, only, is_alone=True)
+    with native_errors():
+        return _native.carried_at_end(end, direction == "down", is_sender) or 0.0
 
 
 def sender_end_fit(

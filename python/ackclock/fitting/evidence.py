@@ -31,12 +31,16 @@ def rate(fitted: FittedServiceRate) -> str:
     method = facts["method"]
     seen = f"the largest throughput was {format.rate(fitted['lo'])}" if fitted["lo"] else "no packet arrived"
     if method == "size":
-        return f"minimum delays of packets of {_listed(facts['lens'])} B"
+        text = f"minimum delays of packets of {_listed(facts['lens'])} B"
+        all_links = facts["all_links"]
+        return text if all_links is None else f"{text}, as over one link of {format.rate(all_links)}"
     if method == "throughput":
         return f"no queue stood; {seen}"
     text = f"{_count(facts['gaps'], 'service time')} in {facts['busy_s']:.3g} s of a busy link"
     if facts["bursts"] is not None:
         return f"{text}, in bursts at {format.rate(facts['bursts'])}; {seen}"
+    if facts["contradicted"] is not None:
+        return f"{text} at {format.rate(facts['contradicted'])}; {format.rate(fitted['lo'] or 0.0)} passed for a second"
     if method == "mode":
         text += f", {format.percent(facts['mode_share'])} of them equal within 2 %"
     if facts["variation"] is not None:
@@ -47,9 +51,13 @@ def rate(fitted: FittedServiceRate) -> str:
 def no_rate(facts: ServiceRate) -> str:
     if facts["bursts"] is not None:
         return "bursts alone passed at the largest rate: a token bucket may limit what lasts"
-    of_size = facts["method"] == "size"
-    lengths = "delays of packets of different lengths differ too little" if of_size else "all packets have one length"
-    return f"no queue stood in this direction, and {lengths}"
+    if facts["contradicted"] is not None:
+        return "more passed for a second than at the rate of the busy link: it has no one rate"
+    if facts["all_links"] is not None:
+        return "no queue stood in this direction, and delays of lengths add up all links of the path: each is as fast or faster"
+    return (
+        "no queue stood in this direction, and delays of packets of different lengths do not differ beyond their jitter"
+    )
 
 
 def policer(facts: PolicerEvidence) -> str:
@@ -90,6 +98,8 @@ def loss(mean: FittedChannelLoss) -> str:
     if not facts["lost"]:
         return f"no loss beside overflow in {_count(facts['packets'], 'packet')}"
     text = f"{facts['lost']} of {_count(facts['packets'], 'packet')} lost beside overflow"
+    if facts["at_once"]:
+        return f"{text}, several at one time"
     if facts["is_bursty"]:
         return f"{text}, in {_count(facts['bursts'], 'burst')} of {facts['burst_packets']:.1f} packets on average"
     return f"{text}, independently of each other"
@@ -99,7 +109,17 @@ def no_loss(mean: FittedChannelLoss) -> str:
     facts = mean["evidence"]
     if not facts["packets"]:
         return "no packet passed the link"
-    return f"{_count(facts['lost'], 'loss', 'losses')} in {_count(facts['packets'], 'packet')}: a bound alone"
+    if facts["at_once"]:
+        return "several packets were lost at one time: a queue may have dropped them"
+    if facts["is_bursty"]:
+        return f"{_count(facts['bursts'], 'burst')} of losses in {facts['seconds']:.3g} s: bounds alone"
+    losses = f"{_count(facts['lost'], 'loss', 'losses')} in {_count(facts['packets'], 'packet')}"
+    if facts["lost"]:
+        return f"{losses}: bounds alone, if losses are independent"
+    # The rule of three: no event in a time.
+    return (
+        f"{losses}: a bound alone, if losses are independent; of bursts, fewer than one in {facts['seconds'] / 3:.2g} s"
+    )
 
 
 def delay(fit: LinkFit) -> str:
@@ -111,12 +131,12 @@ def delay(fit: LinkFit) -> str:
 
 
 def jitter(fitted: Jitter) -> str:
-    packets = f"{_count(fitted['packets'], 'packet')} found the path empty"
+    packets = f"delays of {_count(fitted['packets'], 'packet')} without their queueing"
     if fitted["family"] is None:
         if fitted["status"] == "identified":
-            return f"{packets}; their delays vary no more than those of hosts"
+            return f"{packets} vary no more than those of hosts"
         return packets
-    text = f"{packets}; 95 % are at most {format.milliseconds((fitted['p95'] or 0.0) / 1e6)} above the floor"
+    text = f"{packets}: 95 % are at most {format.milliseconds((fitted['p95'] or 0.0) / 1e6)} above the floor"
     if not fitted["is_described"]:
         text += "; no distribution of a link file describes them well"
     order = {True: "packets kept their order", False: "packets overtook each other", None: "the order is assumed"}
@@ -124,7 +144,7 @@ def jitter(fitted: Jitter) -> str:
 
 
 def no_jitter(fitted: Jitter) -> str:
-    return f"{_count(fitted['packets'], 'packet')} that found the path empty are too few"
+    return f"{_count(fitted['packets'], 'packet')} that waited for no other are too few"
 
 
 def _count(count: int, one: str, several: str | None = None) -> str:

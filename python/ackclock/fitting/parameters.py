@@ -45,10 +45,15 @@ DRAWS = 400
 GUESS = 4.0
 """Factor by which an assumed rate or queue may be wrong: its draws reach that far, so that a
 comparison that depends on it is a tie."""
+MORE_LINKS = 2.0
+"""Factor by which a link is faster than one with the service times of all links of its path: two
+that are alike."""
 MAX_HALF_WIDTH = 0.5
 """Maximum relative half-width of the interval of a parameter that is identified."""
 MAX_POLICED_HALF_WIDTH = 0.05
 """The same of a policer's rate: drops in bursts alone leave it open."""
+MIN_BUCKET_BYTES = 6000
+"""Minimum burst of a policer that is identified: four full packets."""
 MIN_SERVING_SHARE = 0.3
 MIN_SERVING_DIFFERENCE = 0.05
 """Minimum share of the service times of a busy link that agree, and by how much faster they are
@@ -209,6 +214,8 @@ def _policer(found: PolicerFit | None, direction: Direction) -> list[Parameter]:
     is_wide = rate.hi - rate.lo > 2 * MAX_POLICED_HALF_WIDTH * rate.value
     open_rate = "a bucket of any rate in this interval drops the same packets" if is_wide else ""
     open_burst = "" if burst.is_narrow else "the interval is wide"
+    if burst.value < MIN_BUCKET_BYTES:
+        open_burst = open_rate = "a queue of so few packets drops the same ones"
     return [
         Parameter.within(path_of("policer", direction, key), unit, method, text, of.rounded(), draws, why=why)
         for key, unit, of, draws, why in (
@@ -256,6 +263,10 @@ def _rate(fit: LinkFit, direction: Direction) -> Parameter:
         # Service times that do not agree are those of a token bucket and of its bursts.
         assert lo is not None and hi is not None
         used, factor = math.sqrt(lo * hi) if facts["method"] == "mode" else lo, hi / lo
+    elif facts["all_links"] is not None:
+        used, factor = facts["all_links"], MORE_LINKS
+    elif facts["contradicted"] is not None:
+        used = lo
     why, draws = evidence.no_rate(facts), _guesses(path, used, lo, hi, factor)
     return Parameter(path, "b/s", "bounded", method, text, lo=lo, hi=hi, used=used, why=why, draws=draws)
 
@@ -362,7 +373,7 @@ def _loss(fitted: ChannelFit, direction: str) -> list[Parameter]:
         lo, hi, why = mean["lo"], mean["hi"], evidence.no_loss(mean)
         drawn = tuple(mean["draws"]) if share else ()
         rows = [Parameter(path, "1", "bounded", method, text, lo=lo, hi=hi, used=share, why=why, draws=drawn)]
-    if facts["is_bursty"]:
+    if facts["is_bursty"] and not facts["at_once"]:
         assert sojourn is not None
         path = path_of("loss", direction, "bad_sojourn")
         if sojourn["status"] == "identified":
@@ -389,9 +400,16 @@ def _delays(fit: LinkFit) -> list[Parameter]:
         if fitted["status"] == "identified":
             rows.append(_identified(path, "ms", method, text, fitted, 1 / NS_PER_MS))
             continue
-        hi = None if fitted["hi"] is None else max(0.0, fitted["hi"] / NS_PER_MS)
-        why = "no packet found the path empty, so that every delay includes queueing"
-        rows.append(Parameter(path, "ms", "bounded", "minimum delay", text, lo=0.0, hi=hi, used=hi, why=why))
+        lo, hi = (None if end is None else max(0.0, end / NS_PER_MS) for end in (fitted["lo"], fitted["hi"]))
+        if lo is None or hi is None:
+            why = "no packet found the path empty, so that every delay includes queueing"
+            rows.append(Parameter(path, "ms", "bounded", "minimum delay", text, lo=0.0, hi=hi, used=hi, why=why))
+            continue
+        why = "the rate has a lower bound alone: it may be delay or the service of a packet"
+        rng, middle = random.Random(path), (lo + hi) / 2
+        drawn = tuple(rng.uniform(lo, hi) for _ in range(DRAWS))
+        found = Interval(middle, lo, hi).rounded()
+        rows.append(Parameter.within(path, "ms", "minimum delay", text, found, drawn, used=middle, why=why))
     return rows
 
 

@@ -241,25 +241,46 @@ class Ends:
     only: str | None = None
     error_s: float | None = None
     """Maximum error of the clocks, if known."""
+    others: tuple[tuple[str, str, float], ...] = ()
+    """Further captures of the same ends in the same time, with flows of their own: at the server,
+    at the client, and the seconds by which they begin later."""
     searches: dict[str, Search] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def _pairs(self) -> tuple[tuple[str, str, float], ...]:
+        return ((self.server, self.client, 0.0), *self.others)
 
     def link_fit(self, until_s: float | None, draws: int, seed: int) -> LinkFit:
         """The engine's fit to the captures until `until_s`."""
-        only = PacketFilter(parse_filter(self.only), None, until_s)
-        return engine_fit((self.server, self.client), only, self.error_s, seed, draws)["fit"]
+        ends = parse_filter(self.only)
+        pairs = [pair for pair in self._pairs if until_s is None or pair[2] < until_s]
+        only = [PacketFilter(ends, None, None if until_s is None else until_s - start) for *_, start in pairs]
+        names = [name for server, client, _ in pairs for name in (server, client)]
+        return engine_fit(names, [one for one in only for _ in range(2)], self.error_s, seed, draws)["fit"]
 
     def replay_fit(self, captures: Sequence[str]) -> LinkFit:
         """The engine's fit to the captures of a replay."""
-        return engine_fit(captures, PacketFilter(None), None, 1, 2)["fit"]
+        return engine_fit(captures, [PacketFilter(None)] * len(captures), None, 1, 2)["fit"]
 
     @cached_property
     def _clients(self) -> frozenset[str]:
-        return frozenset(flow["client"] for flow in self._flows(self.server, None, None))
+        return frozenset(flow["client"] for flow in self._flows("server", None, None))
 
-    def _flows(self, capture: str, since_s: float | None, until_s: float | None) -> list[FlowReport]:
+    def _flows(
+        self, end: Literal["server", "client"], since_s: float | None, until_s: float | None
+    ) -> list[FlowReport]:
         from ackclock.analysis import analyze
 
-        return analyze(capture, filter=self.only, since=since_s, until=until_s).document["flows"]
+        flows: list[FlowReport] = []
+        for server, client, start in self._pairs:
+            since, until = (None if at is None else at - start for at in (since_s, until_s))
+            if until is None or until > 0:
+                capture = server if end == "server" else client
+                found = analyze(
+                    capture, filter=self.only, since=None if since is None else max(since, 0.0), until=until
+                )
+                flows += found.document["flows"]
+        return flows
 
     def _sent(self, flow: FlowReport, direction: Direction) -> DirectionReport:
         """A flow's figures in one direction."""
@@ -272,13 +293,13 @@ class Ends:
 
         A flow is bulk if it lasts and has a share of the bytes: a simulated one sends all the time.
         """
-        flows = self._flows(self.server, since_s, until_s)
+        flows = self._flows("server", since_s, until_s)
         sizes = {name: sum(self._sent(flow, name)["unique_bytes"] for flow in flows) for name in DIRECTIONS}
         direction = max(DIRECTIONS, key=lambda name: sizes[name])
         if min(sizes.values()) > MAX_OPPOSITE_SHARE * sizes[direction]:
             return None
         if direction == "up":
-            flows = self._flows(self.client, since_s, until_s)
+            flows = self._flows("client", since_s, until_s)
         longest = max((flow["duration_s"] for flow in flows), default=0.0)
         bulk = [
             (sent, self._sent(flow, OPPOSITE[direction]))

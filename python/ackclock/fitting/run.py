@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ackclock.analysis.clocks import clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
@@ -23,7 +23,7 @@ from ackclock.fitting.sender_end import rows_of as rows_of_sender
 from ackclock.format import percent
 from ackclock.input import catalogue
 from ackclock.input.objects import Grants, Link
-from ackclock.input.units import show_rate
+from ackclock.input.units import show_rate, show_size
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import LinkFit, RunReport
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 SEED = 1
 MEASURE_CAPTURES = ("capture.pcap", "capture-far.pcap")
 """Captures of both ends in a folder of `measure`."""
+NO_FORM = (
+    "this link cannot be of this form: what it predicts is not what was captured; the path has something that a link of one "
+    "hop has not"
+)
 MIN_PACKETS = 100
 """Minimum number of packets in a direction: a handshake and a few segments show no rate."""
 
@@ -94,19 +98,32 @@ def fit(
         end = one_end.read(names[0], filter)
         found, no_score = _of_one_end(end, filter, variant, seed), "one end alone is fitted to all of its capture"
         return _finished(title, one_end.document_inputs(end), found, (None, no_score), out, force=force)
-    reported = engine_fit(names, PacketFilter(parse_filter(filter)), clocks.error_s, seed)
+    only = PacketFilter(parse_filter(filter))
+    reported = engine_fit(names, [only] * len(names), clocks.error_s, seed)
     fitted, runs = reported["fit"], reported["runs"]
     down, up = fitted["down"]["packets"], fitted["up"]["packets"]
-    if min(down, up) < 1 or down + up < MIN_PACKETS:
+    if min(down, up) < 1 or down + up < MIN_PACKETS or not _shows_link(fitted):
         raise InputError.problem(
-            f"the captures have {down} packets down and {up} up in common",
-            "capture a transfer of some seconds",
+            f"no bulk transfer: the captures have {down} packets down and {up} up in common, of "
+            f"{show_size(fitted['down']['bytes'])} and {show_size(fitted['up']['bytes'])}",
+            one_end.BULK,
             option="CAPTURE",
         )
-    ends = prediction.Ends(*_ends(names, runs[0]), filter, clocks.error_s)
+    ends = _ends(names, runs[0], filter, clocks.error_s)
     found = _link(fitted, ends, None, variant)
     scored = _score(runs[0], ends, variant) if score else (None, "")
+    if scored[0] is not None and scored[0]["good_for"] == "nothing":
+        found = replace(found, remarks=[*found.remarks, NO_FORM])
     return _finished(title, _inputs(names, runs), found, scored, out, force=force)
+
+
+def _shows_link(fitted: LinkFit) -> bool:
+    """A queue stood, or full segments went in one direction: typing and requests show no link."""
+    if any(fitted[d]["rate"]["evidence"]["gaps"] or fitted[d]["policer"] is not None for d in DIRECTIONS):
+        return True
+    larger = max((fitted[d] for d in DIRECTIONS), key=lambda one: one["bytes"])
+    is_full = larger["base_delay"]["evidence"]["len"] >= one_end.MIN_SEGMENT_BYTES
+    return is_full and larger["bytes"] >= one_end.MIN_BULK_BYTES
 
 
 Scored = tuple["FitScore | None", str]
@@ -150,12 +167,13 @@ def _of_one_end(end: one_end.OneEnd, only: str | None, variant: str | None, seed
     """
     found = _by_acks(end, only, variant, seed) if end.is_sender else None
     far = one_end.distance_of(end, found.hop, variant) if found else math.inf
+    if found is not None:
+        differing = [one_end.unlike(far)] if far > one_end.MAX_DISTANCE else []
+        found = replace(found, parameters=one_end.agreed(found.parameters, far), remarks=[*found.remarks, *differing])
     if found is not None and far <= one_end.MAX_DISTANCE:
         return found
     replayed, replayed_far = one_end.fit_one_end(end, variant, DRAWS, seed)
-    if found is None or replayed_far < far:
-        return replayed
-    return replace(found, remarks=[*found.remarks, one_end.unlike(far)])
+    return replayed if found is None or replayed_far < far else found
 
 
 def _by_acks(end: one_end.OneEnd, only: str | None, variant: str | None, seed: int) -> LinkDescription | None:
@@ -166,7 +184,12 @@ def _by_acks(end: one_end.OneEnd, only: str | None, variant: str | None, seed: i
     if fitted is None or (fitted[data]["rate"]["value"] is None and fitted[data]["policer"] is None):
         return None
     found = _link(fitted, source, None, variant)
-    rows = rows_of_sender(found.parameters, fitted, data)
+    rows = [
+        one_end.rate_of_window(end, row)
+        if row.key == f"rate.{data}" and fitted[data]["rate"]["evidence"]["method"] == "mean"
+        else row
+        for row in rows_of_sender(found.parameters, fitted, data)
+    ]
     return LinkDescription(rows, found.hop, [*one_end.remarks(end), *found.remarks])
 
 
@@ -233,10 +256,12 @@ def _check(names: list[str]) -> None:
             raise InputError.problem("the same capture twice", "give one from each end", file=name, option="CAPTURE")
 
 
-def _ends(names: list[str], run: RunReport) -> tuple[str, str]:
-    """The captures at the server's end and at the client's end of a run."""
-    first, second = (names[index] for index in run["captures"])
-    return (first, second) if run["server_is_first"] else (second, first)
+def _ends(names: list[str], run: RunReport, only: str | None, error_s: float | None) -> prediction.Ends:
+    """The captures of a run, from its first pair on."""
+    pairs = sorted(zip(run["starts_s"], run["captures"], strict=True))
+    (_, (server, client)), *others = pairs
+    beside = tuple((names[server], names[client], start) for start, (server, client) in others)
+    return prediction.Ends(names[server], names[client], only, error_s, beside)
 
 
 def _link(fitted: LinkFit, source: prediction.Source, until_s: float | None, variant: str | None) -> LinkDescription:
@@ -250,7 +275,9 @@ def _link(fitted: LinkFit, source: prediction.Source, until_s: float | None, var
     if not recorded_rate.recorded_directions(fitted) and (likely := media.candidates(fitted)):
         part = min(until_s or media.REPLAYED_S, media.REPLAYED_S)
         bulk, replayed = source.transfers(None, part), source.link_fit(part, 2, SEED)
-        if bulk is not None and replayed is not None:
+        # Replays of several flows have a file each, and one end is fitted by one.
+        has_file = not isinstance(source, SenderEnd) or (bulk is not None and bulk.flows == 1)
+        if bulk is not None and replayed is not None and has_file:
             medium = media.recognise(likely, replayed, hop, bulk, source, variant, DRAWS, SEED)
             if isinstance(medium, media.MediumFit):
                 texts = [*_remarks(fitted, medium.hop), *media.remarks(medium)]
@@ -319,11 +346,12 @@ def _score(run: RunReport, ends: prediction.Ends, variant: str | None) -> Scored
 def _inputs(names: list[str], runs: Sequence[RunReport]) -> list[FittedInput]:
     """Each capture with its end, in the order of the runs."""
     inputs: list[FittedInput] = []
+    ends: tuple[Literal["server", "client"], ...] = ("server", "client")
     for number, run in enumerate(runs, start=1):
-        server, client = _ends(names, run)
         inputs += [
-            {"capture": server, "run": number, "end": "server", "flows": run["flows"], "duration_s": run["duration_s"]},
-            {"capture": client, "run": number, "end": "client", "flows": run["flows"], "duration_s": run["duration_s"]},
+            {"capture": names[index], "end": end, "run": number, "flows": run["flows"], "duration_s": run["duration_s"]}
+            for pair in run["captures"]
+            for end, index in zip(ends, pair, strict=True)
         ]
     return inputs
 

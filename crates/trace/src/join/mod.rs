@@ -33,7 +33,7 @@ pub use fingerprint::{FingerprintRecorder, PacketFingerprint};
 pub use loss_attribution::{LossAttribution, LossOrigin, PolicedLosses, ShortWaits};
 pub use loss_bursts::{LossBurst, LossBursts};
 pub use overflow::{BacklogMeasure, Overflow};
-pub use path_facts::{NoPath, PathDirection, PathFacts, PathPacket, path_facts};
+pub use path_facts::{NoPath, PathDirection, PathFacts, PathPacket, path_facts, shared_path_facts};
 pub use probes::{ProbeLosses, attribute_probe_losses};
 pub use sender_end::{AckEvent, AckRecorder, SenderEndPath, sender_end_path};
 pub use size_limit::SizeLimit;
@@ -131,6 +131,42 @@ struct MatchedCaptures<'a> {
     fates: Option<MatchedFates<'a>>,
 }
 
+/// The matched flows of two captures, with the pairs of packets by the side that sends.
+struct MatchedPairs<'a> {
+    captures: [&'a CaptureSide; 2],
+    flows: Vec<FlowMatch>,
+    pairs: Vec<[Vec<MatchedPair>; 2]>,
+}
+
+impl<'a> MatchedPairs<'a> {
+    fn of(captures: [&'a CaptureSide; 2]) -> MatchedPairs<'a> {
+        let [a, b] = captures.map(|side| &side.fingerprints);
+        let flows = match_flows::match_flows(a, b);
+        let pairs = flows
+            .iter()
+            .map(|m| [0, 1].map(|side| match_packets::match_packets(&m.in_first(a)[side], &m.in_second(b)[m.side(side)])))
+            .collect();
+        MatchedPairs { captures, flows, pairs }
+    }
+
+    fn add_delays(&self, points: &mut DelayPoints) {
+        let [a, b] = self.captures.map(|side| &side.fingerprints);
+        for (m, pairs) in self.flows.iter().zip(&self.pairs) {
+            points.add(m, pairs, a, b);
+        }
+    }
+
+    /// The fates of each flow's packets by the side that sends.
+    fn fates(&self, clock: &ClockRelation) -> Vec<[Option<MatchedDirection<'a>>; 2]> {
+        let recorders = self.captures.map(|side| &side.fingerprints);
+        let last_arrived = last_arrived(clock, &self.flows, &self.pairs, recorders);
+        let of_side = |(m, pairs): (&FlowMatch, &[Vec<MatchedPair>; 2]), side: usize| {
+            match_direction(clock, m, side, &pairs[side], self.captures, last_arrived)
+        };
+        self.flows.iter().zip(&self.pairs).map(|flow| [of_side(flow, 0), of_side(flow, 1)]).collect()
+    }
+}
+
 /// Each flow's packets by the side that sends, in the order of the flows.
 struct MatchedFates<'a> {
     clock: ClockRelation,
@@ -139,32 +175,20 @@ struct MatchedFates<'a> {
 
 impl<'a> MatchedCaptures<'a> {
     fn of(first: &'a CaptureSide, second: &'a CaptureSide, clock_error_ns: Option<f64>) -> MatchedCaptures<'a> {
-        let (a, b) = (&first.fingerprints, &second.fingerprints);
-        let origin = first.analysis.totals.first_at.unwrap_or(0);
-        let matches = match_flows::match_flows(a, b);
-        let pairs: Vec<[Vec<MatchedPair>; 2]> = matches
-            .iter()
-            .map(|m| [0, 1].map(|side| match_packets::match_packets(&m.in_first(a)[side], &m.in_second(b)[m.side(side)])))
-            .collect();
-        let mut points = DelayPoints::new(origin);
-        for (m, pairs) in matches.iter().zip(&pairs) {
-            points.add(m, pairs, a, b);
-        }
-        let estimated = points.clock();
-        let clock = clock_error_ns.map(|error| ClockRelation::known(origin, error, estimated.as_ref())).or(estimated);
-        let fates = clock.map(|clock| {
-            let last_arrived = last_arrived(&clock, &matches, &pairs, [a, b]);
-            let directions = matches
-                .iter()
-                .zip(&pairs)
-                .map(|(m, pairs)| {
-                    [0, 1].map(|side| match_direction(&clock, m, side, &pairs[side], [first, second], last_arrived))
-                })
-                .collect();
-            MatchedFates { clock, directions }
-        });
-        MatchedCaptures { flows: matches, fates }
+        let matched = MatchedPairs::of([first, second]);
+        let clock = clock_of(std::slice::from_ref(&matched), clock_error_ns);
+        let fates = clock.map(|clock| MatchedFates { clock, directions: matched.fates(&clock) });
+        MatchedCaptures { flows: matched.flows, fates }
     }
+}
+
+/// The relation of the clocks of pairs of captures by the same two hosts: declared, or by all of their packets.
+fn clock_of(matched: &[MatchedPairs<'_>], clock_error_ns: Option<f64>) -> Option<ClockRelation> {
+    let origin = matched.iter().filter_map(|one| one.captures[0].analysis.totals.first_at).min().unwrap_or(0);
+    let mut points = DelayPoints::new(origin);
+    matched.iter().for_each(|one| one.add_delays(&mut points));
+    let estimated = points.clock();
+    clock_error_ns.map(|error| ClockRelation::known(origin, error, estimated.as_ref())).or(estimated)
 }
 
 /// Compares two captures. With `clock_error_ns`, both clocks are taken as correct within that

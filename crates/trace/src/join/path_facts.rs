@@ -4,8 +4,9 @@
 use super::aggregate::Aggregate;
 use super::clock_relation::ClockRelation;
 use super::fate::Fate;
+use super::match_flows::FlowMatch;
 use super::stalls::LinkStall;
-use super::{CaptureSide, MatchedCaptures, MatchedDirection, MatchedFates, TokenBucketEstimate};
+use super::{CaptureSide, MatchedDirection, MatchedPairs, TokenBucketEstimate, clock_of};
 use crate::decode::Flags;
 
 /// One packet of any flow.
@@ -43,10 +44,34 @@ pub struct PathFacts {
     pub down: PathDirection,
     /// From the clients to the server.
     pub up: PathDirection,
-    /// Number of flows in both captures.
+    /// Number of flows in both captures, of TCP and of UDP.
     pub flows: usize,
     /// The first capture is the server's.
     pub server_is_first: bool,
+}
+
+impl PathFacts {
+    /// First and last departure by the server's clock, nanoseconds.
+    pub fn span(&self) -> Option<(i64, i64)> {
+        let arrived_up = self.up.packets.iter().filter_map(|packet| Some(packet.at.saturating_add(packet.fate.delay()?)));
+        let times = || self.down.packets.iter().map(|packet| packet.at).chain(arrived_up.clone());
+        Some((times().min()?, times().max()?))
+    }
+
+    /// The offset of the client's clock from the server's: the bounds at which no packet has a negative delay,
+    /// nanoseconds.
+    pub fn client_offset(&self) -> [f64; 2] {
+        let [low, high] = self.clock.offset_interval();
+        if self.server_is_first { [low, high] } else { [-high, -low] }
+    }
+
+    /// Captures of the same two hosts in the same time: flows in files of their own.
+    pub fn is_beside(&self, other: &PathFacts) -> bool {
+        let overlap = |(from, to): (i64, i64), (other_from, other_to): (i64, i64)| from < other_to && other_from < to;
+        let [low, high] = self.client_offset();
+        let [other_low, other_high] = other.client_offset();
+        self.span().zip(other.span()).is_some_and(|(own, other)| overlap(own, other)) && low <= other_high && other_low <= high
+    }
 }
 
 /// Reason why two captures show no path.
@@ -63,18 +88,22 @@ pub enum NoPath {
 /// connections were opened to. With `clock_error_ns` both clocks are taken as correct within that
 /// error.
 pub fn path_facts(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Option<f64>) -> Result<PathFacts, NoPath> {
-    let MatchedCaptures { mut flows, fates } = MatchedCaptures::of(first, second, clock_error_ns);
-    // UDP follows TCP in the list of flows.
-    flows.retain(|m| !m.is_udp);
-    if flows.is_empty() {
+    shared_path_facts(&[[first, second]], clock_error_ns)
+}
+
+/// The path between two hosts by pairs of captures in the same time, one of each host in the same order: flows
+/// that share the path are in files of their own.
+pub fn shared_path_facts(pairs: &[[&CaptureSide; 2]], clock_error_ns: Option<f64>) -> Result<PathFacts, NoPath> {
+    let matched: Vec<MatchedPairs<'_>> = pairs.iter().map(|pair| MatchedPairs::of(*pair)).collect();
+    if matched.iter().all(|one| one.flows.is_empty()) {
         return Err(NoPath::NoCommonPackets);
     }
-    let MatchedFates { clock, mut directions } = fates.ok_or(NoPath::NoClock)?;
-    directions.truncate(flows.len());
-    let listed = first.analysis.flows();
+    let clock = clock_of(&matched, clock_error_ns).ok_or(NoPath::NoClock)?;
+    let clients = matched.iter().flat_map(|one| one.flows.iter().map(|m| client_side(one.captures[0], m)));
+    let clients: Vec<usize> = clients.collect();
+    let directions: Vec<[Option<MatchedDirection<'_>>; 2]> = matched.iter().flat_map(|one| one.fates(&clock)).collect();
     let mut server_bytes = [0u64; 2];
-    for (m, directions) in flows.iter().zip(&directions) {
-        let client = listed.get(m.first).client() as usize;
+    for (&client, directions) in clients.iter().zip(&directions) {
         for (side, direction) in directions.iter().enumerate() {
             let Some(direction) = direction else { continue };
             let bytes: u64 = direction.sent.iter().map(|packet| u64::from(packet.ip_len)).sum();
@@ -93,7 +122,16 @@ pub fn path_facts(first: &CaptureSide, second: &CaptureSide, clock_error_ns: Opt
             .collect();
         PathDirection::of(&matched)
     };
-    Ok(PathFacts { clock, down: of(server_is_first), up: of(!server_is_first), flows: flows.len(), server_is_first })
+    Ok(PathFacts { clock, down: of(server_is_first), up: of(!server_is_first), flows: clients.len(), server_is_first })
+}
+
+/// The client's side of a flow in the first capture's key: the end that opened it, or that sent the first
+/// datagram.
+fn client_side(first: &CaptureSide, m: &FlowMatch) -> usize {
+    match m.is_udp {
+        true => first.analysis.datagram_flows()[m.first].client() as usize,
+        false => first.analysis.flows().get(m.first).client() as usize,
+    }
 }
 
 impl PathDirection {
@@ -118,6 +156,10 @@ impl PathDirection {
         }
         // A stable sort: packets with equal times stay in capture order.
         packets.sort_by_key(|packet| packet.at);
+        // Of flows that send at one time, the order at the link is that of the arrivals.
+        for same in packets.chunk_by_mut(|a, b| a.at == b.at).filter(|same| same.iter().any(|p| p.flow != same[0].flow)) {
+            same.sort_by_key(|packet| packet.fate.delay().unwrap_or(i64::MAX));
+        }
         PathDirection {
             packets,
             token_bucket: aggregate.token_bucket,
