@@ -4,6 +4,7 @@ links with each kind of AQM, beside droptail.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -92,6 +93,9 @@ def recognise(hop: FittedHop, seen: Transfers, variant: str | None, *, flow_queu
         return misfits[chosen], chosen
 
     droptail, _ = best(hop)
+    if droptail <= AS_GOOD:
+        # No kind is clearly better than one that a repeat explains.
+        return QueueKind(kinds[0], math.inf, droptail, Interval(*[DEFAULT_MS[kinds[0]]] * 3))
     tried = {kind: best(_with_queue(hop, seen.direction, kind)) for kind in kinds}
 
     def of(kind: str, target: float) -> tuple[float, float]:

@@ -42,6 +42,9 @@ UPLINK_SHARE = 1 / 3
 FRAMES_MS = (2.0, 2.5, 4.0, 5.0, 8.0, 10.0, 12.5, 20.0)
 """Frames of 802.16."""
 USUAL_FRAME_MS = 5.0
+MIN_FRAME_JITTER_MS = 1.0
+"""Minimum 95 % quantile of the delays above their floor, in both directions, of a medium that sends
+at fixed times: hosts have less."""
 MIN_DROPS = 3
 CAPPED = "docsis-3.1"
 STANDARDS = ("lte", "nr", "docsis-3.1")
@@ -105,6 +108,9 @@ MAX_LIKE = 30.0
 rate, queue and delay that are tried are so far apart."""
 REPEATS = (11, 12, 13, 14, 15)
 """Seeds of the replays that are compared with the others, as repeats of the input."""
+LIKE_A_REPEAT = 6.0
+"""Distance of the link without a medium from the input up to which no medium is clearly more like
+it: one standard deviation in each figure."""
 CLEARLY_BETTER = 0.5
 """Maximum ratio of the distances of a medium and of the link without one."""
 
@@ -220,9 +226,11 @@ def candidates(fit: LinkFit) -> list[Medium]:
     if not periods:
         # A window of a few packets departs in the period of the link, too. Delays of both
         # directions show it then, or a queue that drops packets and is never seen to stand.
-        if any(fit[d]["jitter"]["is_described"] for d in DIRECTIONS) and not any(
-            _drops_unseen(fit[d]) for d in DIRECTIONS
-        ):
+        framed = all(
+            not fit[d]["jitter"]["is_described"] and (fit[d]["jitter"]["p95"] or 0.0) >= MIN_FRAME_JITTER_MS * NS_PER_MS
+            for d in DIRECTIONS
+        )
+        if not framed and not any(_drops_unseen(fit[d]) for d in DIRECTIONS):
             return []
         periods = [USUAL_FRAME_MS]
     # A station may use every other frame: its period is then twice the frame.
@@ -509,6 +517,8 @@ def recognise(
     without = math.inf
     for name in variants:
         without = min(without, search_of(media[0], rest, seen, name, fit, source).distance_of(hop.link(), without))
+    if without <= LIKE_A_REPEAT:
+        return None
     rates, queues = _starts(fit[seen.direction], seen)
     if _is_known(fit[seen.direction]["rate"]):
         within = RATE_SHARES[0] * rates[0], RATE_SHARES[1] * rates[0]
@@ -670,9 +680,13 @@ def _draws(search: Search, score: float, point: Point, count: int, seed: int) ->
 
 def remarks(found: MediumFit) -> list[str]:
     """Sentences on what was taken for granted, and on how like the input the medium is."""
+    is_download = found.search.seen.direction == "down"
+    of_uploads = (
+        ": predictions of uploads may be off by 40 %, until an upload is captured as well" if is_download else ""
+    )
     texts = [
         f"the medium is the one whose replays are most like the input, from a sender with {found.search.variant}; "
-        "the direction of ACKs is assumed"
+        f"the direction of ACKs is assumed{of_uploads}"
     ]
     if found.distance > MAX_LIKE:
         texts.append(

@@ -12,13 +12,17 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Literal
 
+from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.errors import InputError
+from ackclock.fitting.engine import carried_at_end
 from ackclock.fitting.hop import FittedHop, LinkDescription, hop_of, used_values
 from ackclock.fitting.media import distance, of_draws
 from ackclock.fitting.parameters import (
+    GUESS,
     MIN_PACKETS_BYTES,
     MIN_QUEUE_BYTES,
     Parameter,
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from ackclock.documents.analyze import Side
     from ackclock.documents.fit import FittedInput
 
+BULK = "capture a bulk transfer, such as a download or an upload of some seconds"
 REPLAYED_S = 15.0
 """Part of the input that is read and replayed."""
 CLOSE = 3
@@ -64,6 +69,21 @@ STEPS = (1.4, 1.15, 1.05)
 SAMPLES = 80
 MAX_DISTANCE = 40.0
 """Distance from which on no replay is like the input."""
+AGREEING = 12.0
+"""Distance up to which replays agree with the input, so that they identify what they depend on:
+some 3 standard deviations of a repeat."""
+MIN_BULK_BYTES = 100_000
+MIN_SEGMENT_BYTES = 300
+"""Minimum bytes of a bulk transfer, and of its segments on average: typing shows no link."""
+FULL_WINDOW = 0.8
+"""Minimum share of the receive window in flight, by goodput and RTT, of a flow that it limits."""
+STANDING = 0.1
+"""Minimum of the median RTT above the minimum, relative to it, of a flow with a standing queue."""
+OF_WINDOW = "the receive window limited the input, and no queue stood: the link may be faster"
+WITHOUT_LOSS = (0.85, 1.0, 1.2)
+"""Queues that are tried without losses of the channel, relative to the best one with them."""
+LIKE_REPEAT, AS_GOOD = 6.0, 3.0
+"""Distance of a repeat of the input, and the difference of distances that a repeat may have."""
 SEEDS = (1, 2)
 REPEATS = range(1, 7)
 """Seeds of the replays of which one is like the input, if the link may have made it."""
@@ -81,6 +101,14 @@ class OneEnd:
     """By the spacing of ACKs or packets; None if it does not show."""
     retransmitted: int
     packets: int
+    carried_bps: float = 0.0
+    """A lower bound of the rate."""
+
+    @property
+    def hides_rate(self) -> bool:
+        """The receive window limited the input, and no queue stood."""
+        seen = self.seen.observed
+        return self.seen.receive_window is not None and seen.rtt_p50_ms <= (1 + STANDING) * seen.rtt_min_ms
 
     @property
     def is_sender(self) -> bool:
@@ -106,7 +134,7 @@ def read(capture: str, only: str | None, until_s: float | None = REPLAYED_S) -> 
     direction = max(DIRECTIONS, key=lambda name: sizes[name])
     longest = max((flow["duration_s"] for flow in flows), default=0.0)
     if not sizes[direction] or not longest or min(sizes.values()) > MAX_OPPOSITE_SHARE * sizes[direction]:
-        raise refused("no bulk transfer in one direction", "capture a download or an upload of some seconds")
+        raise refused("no bulk transfer in one direction", BULK)
     data, acks = names[direction], names[OPPOSITE[direction]]
     bulk = [
         flow
@@ -114,6 +142,9 @@ def read(capture: str, only: str | None, until_s: float | None = REPLAYED_S) -> 
         if flow[data]["unique_bytes"] >= MIN_BULK_SHARE * sizes[direction]
         and flow["duration_s"] >= MIN_BULK_TIME * longest
     ]
+    segments = sum(flow[data]["segments"] for flow in bulk)
+    if sizes[direction] < max(MIN_BULK_BYTES, MIN_SEGMENT_BYTES * segments):
+        raise refused(f"no bulk transfer: {sizes[direction]} bytes of data in {segments} segments", BULK)
     place = bulk[0]["vantage"]["place"] if bulk else None
     if place not in ("server", "client"):
         raise refused("a capture from neither end of the path", "capture at the server or at the client")
@@ -126,13 +157,20 @@ def read(capture: str, only: str | None, until_s: float | None = REPLAYED_S) -> 
     rates = [
         rate for one in inferred if one and (one["share"] or 0.0) >= MIN_SPACED_SHARE and (rate := one["rate_bps"])
     ]
+    seen = Transfers.of(direction, longest, [(flow[data], flow[acks]) for flow in bulk], rtts)
+    if not is_sender:
+        windows = [flow[acks]["advertised_window_bytes"]["max"] or 0 for flow in bulk]
+        in_flight = seen.observed.goodput_bps / 8e3 * seen.observed.rtt_p50_ms
+        if 0 < FULL_WINDOW * sum(windows) <= in_flight:
+            seen = replace(seen, receive_window=max(windows))
     return OneEnd(
         capture,
         place,
-        Transfers.of(direction, longest, [(flow[data], flow[acks]) for flow in bulk], rtts),
+        seen,
         max(rates) if rates else None,
         sum(flow[data]["retransmitted_segments"] for flow in bulk),
-        sum(flow[data]["segments"] for flow in bulk),
+        segments,
+        carried_at_end(capture, PacketFilter(parse_filter(only), None, until_s), direction, is_sender=is_sender),
     )
 
 
@@ -178,15 +216,38 @@ def delay_interval(end: OneEnd, rate: float) -> tuple[float, float, float]:
 
 def unlike(distance: float) -> str:
     """A link whose replays are not like the input."""
-    return (
-        f"replays differ from the input by {math.sqrt(distance):.0f} standard deviations of a repeat: the path has "
-        "something that this link has not"
-    )
+    if distance > MAX_DISTANCE:
+        return (
+            f"this link cannot be of this form: its replays differ from the input by {math.sqrt(distance):.0f} standard "
+            "deviations of a repeat: the path has something that a link of one rate, queue and loss has not"
+        )
+    return f"{differing(distance)}: they do not identify the queue and the losses"
+
+
+def differing(distance: float) -> str:
+    """How far replays are from the input."""
+    return f"replays differ from the input by {math.sqrt(distance):.1f} standard deviations of a repeat"
+
+
+def agreed(rows: Sequence[Parameter], distance: float) -> list[Parameter]:
+    """The rows, of which those of queues, losses and jitter are assumed where replays do not agree
+    with the input.
+    """
+    if distance <= MAX_DISTANCE:
+        return list(rows)
+    why = differing(distance)
+
+    def provisional(row: Parameter) -> Parameter:
+        if row.status != "identified" or row.kind or not row.key.startswith(("queue.", "loss.", "jitter.", "shaper.")):
+            return row
+        return replace(row, status="assumed", value=None, lo=None, hi=None, why=why)
+
+    return [provisional(row) for row in rows]
 
 
 def distance_of(end: OneEnd, hop: FittedHop, variant: str | None) -> float:
-    """The distance of the most similar of some replays over a link from what one end shows: the
-    runs of a link with bursts of losses differ from each other.
+    """The distance of the most similar of some replays over a link from what one end shows, or of
+    the first that is like it: the runs of a link with bursts of losses differ from each other.
     """
     seen = end.seen
     replay = seen.replay()
@@ -195,7 +256,12 @@ def distance_of(end: OneEnd, hop: FittedHop, variant: str | None) -> float:
         simulated = replay.simulated(hop.link(), name, [seed])
         return distance(replace(simulated, rtt_min_ms=seen.observed.rtt_min_ms), seen.observed)
 
-    return min(of(name, seed) for name in ([variant] if variant else CANDIDATES) for seed in REPEATS)
+    smallest = math.inf
+    for seed, name in product(REPEATS, [variant] if variant else CANDIDATES):
+        smallest = min(smallest, of(name, seed))
+        if smallest <= MAX_DISTANCE:
+            break
+    return smallest
 
 
 def remarks(end: OneEnd) -> list[str]:
@@ -218,6 +284,7 @@ def fit_one_end(end: OneEnd, variant: str | None, count: int, seed: int) -> tupl
     losses = [factor * seen.retransmission_rate for factor in LOSSES] if end.retransmitted else [0.0]
     variants = [variant] if variant else list(CANDIDATES)
     search = Search(end, variants[0])
+    rates = sorted({max(rate, end.carried_bps) for rate in rates})
     first = []
     for rate in rates:
         standing = max(rate / 8e3 * (seen.rtt_p95_ms - seen.rtt_min_ms), 2 * MIN_PACKETS_BYTES)
@@ -234,14 +301,16 @@ def fit_one_end(end: OneEnd, variant: str | None, count: int, seed: int) -> tupl
             around = [(rate, queue * step, loss), (rate, queue / step, loss)]
             around += [(rate, queue, loss * step), (rate, queue, loss / step)] if loss else []
             around += [] if end.rate_bps else [(rate * step, queue, loss), (rate / step, queue, loss)]
-            tried = [(search.distance(*point), *point) for point in around if point[1] >= MIN_PACKETS_BYTES]
-            best = min(tried)
+            possible = [one for one in around if one[0] >= end.carried_bps and one[1] >= MIN_PACKETS_BYTES]
+            best = min((search.distance(*point), *point) for point in possible)
             if best[0] >= score:
                 break
             score, rate, queue, loss = best
     drawn = _draws(search, score, (rate, queue, loss), count, seed)
-    parameters = _parameters(end, (rate, queue, loss, delay_interval(end, rate)[1]), drawn, score)
-    texts = [*remarks(end), *([unlike(score)] if score > MAX_DISTANCE else [])]
+    without = min(search.distance(rate, queue * step, 0.0) for step in WITHOUT_LOSS) if loss else math.inf
+    point = rate, queue, loss, delay_interval(end, rate)[1]
+    parameters = _parameters(end, point, drawn, score, may_be_queue=without <= max(score, LIKE_REPEAT) + AS_GOOD)
+    texts = [*remarks(end), *([unlike(score)] if score > AGREEING else [])]
     return LinkDescription(parameters, hop_of(used_values(parameters)), texts), score
 
 
@@ -256,6 +325,7 @@ def _draws(
     for index in range(SAMPLES):
         width = 0.6 if index % 2 else 0.15
         own = rate if search.end.rate_bps else rate * math.exp(rng.uniform(-width, width))
+        own = max(own, search.end.carried_bps)
         lost = min(0.5, max(0.0, loss * math.exp(rng.uniform(-width, width)) if loss else mean * rng.uniform(0, 0.3)))
         points.append((own, max(MIN_PACKETS_BYTES, queue * math.exp(rng.uniform(-width, 2 * width))), lost))
     scale = max(1.0, score / 6)
@@ -274,6 +344,8 @@ def _parameters(
     best: tuple[float, float, float, float],
     drawn: Sequence[tuple[float, float, float, float]],
     score: float,
+    *,
+    may_be_queue: bool = False,
 ) -> list[Parameter]:
     data = end.seen.direction
     acks = OPPOSITE[data]
@@ -281,20 +353,33 @@ def _parameters(
     rates, queues, losses, delays = (tuple(one) for one in zip(*drawn, strict=True))
     text = f"replays of the input differ by {math.sqrt(score):.1f} standard deviations of a repeat"
     replays, spacing = "replays of the input", f"spacing of the {'ACKs' if end.is_sender else 'packets'}"
-    is_like = score <= MAX_DISTANCE
+    is_like = score <= AGREEING
     unseen = "one end does not show the direction of ACKs"
     standing = max(queue, MIN_QUEUE_BYTES)
     loss_path = path_of("loss", data, "mean")
     losing = f"{end.retransmitted} of {end.packets} segments retransmitted ({percent(end.retransmitted / max(1, end.packets))})"
-    if loss:
+    if loss and may_be_queue:
+        why = "replays without a loss of the channel are as like the input: a queue may have dropped the packets"
+        hi = sorted(losses)[int(0.975 * len(losses))]
+        lossy = Parameter(loss_path, "1", "bounded", replays, losing, lo=0.0, hi=hi, used=loss, why=why, draws=losses)
+    elif loss:
         lossy = _row(loss_path, "1", loss, losses, replays, losing, is_like=is_like)
     else:
         hi = max(sorted(losses)[int(0.975 * len(losses))], 3 / max(1, end.packets))
         why = "the queue explains the retransmissions" if end.retransmitted else "nothing was retransmitted"
         lossy = Parameter(loss_path, "1", "bounded", replays, losing, lo=0.0, hi=hi, used=0.0, why=why)
+    rate_row = _row(
+        path_of("rate", data),
+        "b/s",
+        rate,
+        rates,
+        spacing if end.rate_bps else replays,
+        text,
+        is_like=is_like or end.rate_bps is not None,
+    )
     halves = "half of the minimum RTT in each direction, less service times: one end does not show them apart"
     return [
-        _row(path_of("rate", data), "b/s", rate, rates, spacing if end.rate_bps else replays, text),
+        rate_of_window(end, rate_row),
         Parameter.unseen(path_of("rate", acks), "b/s", unseen, rate, _wide(rate, len(drawn), 1)),
         _row(path_of("queue", data, "bytes"), "B", queue, queues, replays, text, is_like=is_like),
         Parameter.unseen(
@@ -303,6 +388,16 @@ def _parameters(
         lossy,
         _row(path_of("delay"), "ms", delay, delays, "minimum RTT", halves),
     ]
+
+
+def rate_of_window(end: OneEnd, row: Parameter) -> Parameter:
+    """The row of the rate of the data, as a lower bound where the receive window hides the rate."""
+    if not end.hides_rate or row.used is None:
+        return row
+    lo = min(row.used, end.carried_bps or end.seen.observed.goodput_bps)
+    rng = random.Random(row.path)
+    drawn = tuple(row.used * GUESS ** rng.random() for _ in row.draws)
+    return replace(row, status="bounded", value=None, lo=lo, hi=None, why=OF_WINDOW, draws=drawn)
 
 
 def _wide(used: float, count: int, seed: int) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from ackclock.documents.parts import OPPOSITE, Direction
 from ackclock.fitting import aqm
 from ackclock.fitting.engine import sender_end_fit
 from ackclock.fitting.hop import FittedHop, hop_of, used_values
-from ackclock.fitting.parameters import GUESS, NS_PER_MS, Interval, Parameter, guesses, parameters_of, path_of
+from ackclock.fitting.parameters import NS_PER_MS, Interval, Parameter, guesses, parameters_of, path_of
 from ackclock.fitting.prediction import CANDIDATES, Transfers, misfit
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from ackclock.fitting.media import Search
 
 ACK_BYTES = 60
+ASYMMETRY = 10.0
+"""Factor by which the direction of the ACKs may be slower than that of the data."""
+ACK_RATE_ERROR = 5e-4
+"""Half-width of the interval of a rate by ACKs, relative: hosts delay those by different times."""
 BURST_ERROR = 1.5
 """Factor of a burst length's interval beyond that of the losses' number: of losses near the queue's
 limit ACKs do not show the cause, which joins and divides bursts. Without it 13 of 16 intervals
@@ -83,6 +87,9 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> l
             rows.append(replace(unseen, draws=drawn))
         elif key.startswith(f"jitter.{data}") and row.used:
             rows.append(replace(row, status="assumed", value=None, lo=None, hi=None, why=OF_BOTH))
+        elif key == f"rate.{data}" and whole is not None:
+            wider = replace(whole, lo=whole.lo * (1 - ACK_RATE_ERROR), hi=whole.hi * (1 + ACK_RATE_ERROR))
+            rows.append(row.with_interval(wider.rounded()))
         elif key == f"loss.{data}.mean" and row.hi is not None and row.value is not None:
             # A backlog by ACKs is off by a packet or two: a loss near the limit has either cause.
             hi = max(row.hi, fit[data]["lost"] / fit[data]["packets"])
@@ -92,7 +99,7 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> l
             rows.append(replace(row, lo=row.lo / BURST_ERROR, hi=row.hi * BURST_ERROR, draws=drawn))
         elif key == "delay" and whole is not None:
             # The service of an ACK on a slower link, and the jitter of both directions.
-            slower = 4e3 * ACK_BYTES * GUESS / rate if rate else 0.0
+            slower = 4e3 * ACK_BYTES * ASYMMETRY / rate if rate else 0.0
             whole = replace(whole, lo=max(0.0, whole.lo - slower - jitter_ms / 2)).rounded()
             drawn = tuple(rng.uniform(whole.lo, whole.hi) for _ in row.draws)
             text = f"{row.evidence}; half of the RTT in each direction"
