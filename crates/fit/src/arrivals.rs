@@ -115,21 +115,33 @@ pub fn busy_periods(facts: &DirectionFacts, ns_per_byte: f64, skip: usize) -> Ve
     runs
 }
 
-/// The stalls after which much of what they held back arrived faster than the link serves it: something behind
-/// the link stood still, and the link did not. `ns_per_byte` is the typical time of a busy link.
+/// The stalls after which much more of what they held back than of all packets arrived faster than the link
+/// serves it: something behind the link stood still, and the link did not. `ns_per_byte` is the typical time of a
+/// busy link.
 fn releases(facts: &DirectionFacts, groups: &[ArrivalGroup], ns_per_byte: f64) -> Vec<(i64, i64)> {
-    let at_once = |&(start, end): &(i64, i64)| {
+    if facts.by_acks {
+        // One ACK shows several packets at one time: what a host released does not show.
+        return Vec::new();
+    }
+    let usual = fast_share(groups.windows(2), ns_per_byte);
+    let at_once = |&(_, end): &(i64, i64)| {
         let from = groups.partition_point(|group| group.at < end).max(1);
-        let (mut fast, mut all) = (0.0, 0.0);
-        for pair in groups[from - 1..].windows(2).take_while(|pair| pair[1].sent < end) {
-            let bytes = pair[1].bytes + pair[1].lost_bytes;
-            let is_fast = ((pair[1].at - pair[0].at) as f64) < LIMITS.max_released * ns_per_byte * bytes;
-            fast += if is_fast { bytes } else { 0.0 };
-            all += bytes;
-        }
-        start < end && fast >= LIMITS.min_released * all && fast > 0.0
+        let held = groups[from - 1..].windows(2).take_while(|pair| pair[1].sent < end);
+        fast_share(held, ns_per_byte) >= usual + LIMITS.min_released
     };
     facts.stalls.iter().copied().filter(at_once).collect()
+}
+
+/// Share of the bytes that arrived faster than a link serves them.
+fn fast_share<'a>(pairs: impl Iterator<Item = &'a [ArrivalGroup]>, ns_per_byte: f64) -> f64 {
+    let (mut fast, mut all) = (0.0, 0.0);
+    for pair in pairs {
+        let bytes = pair[1].bytes + pair[1].lost_bytes;
+        let is_fast = ((pair[1].at - pair[0].at) as f64) < LIMITS.max_released * ns_per_byte * bytes;
+        fast += if is_fast { bytes } else { 0.0 };
+        all += bytes;
+    }
+    if all > 0.0 { fast / all } else { 0.0 }
 }
 
 /// A packet that one of these stalls held back.

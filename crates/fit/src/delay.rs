@@ -234,7 +234,7 @@ mod tests {
         let isolated =
             IsolatedDelays { delays: vec![(1500, 21.2e6); 9], min: Some(21.2e6), common_len: 1500, ..IsolatedDelays::default() };
         let fit = estimate(&isolated, KnownLink { rates: &[10e6], ..KnownLink::default() }, 50, &mut rng());
-        let resolution = LIMITS.clock_resolution_ns;
+        let resolution = LIMITS.host_floor_ns;
         assert!((fit.value.unwrap() - 20e6).abs() < 1.0 && (fit.lo.unwrap() + resolution - 20e6).abs() < 1.0, "{fit:?}");
         let fit = estimate(&isolated, KnownLink::default(), 50, &mut rng());
         assert!((fit.value.unwrap() - 21.2e6).abs() < 1.0);

@@ -49,8 +49,12 @@ impl LinkPacket {
 pub struct DirectionFacts {
     /// In order of departure.
     pub packets: Vec<LinkPacket>,
+    /// The flow of each packet; empty if all are of one.
+    pub flows: Vec<u32>,
     /// Start and end of each time in which the link sent nothing of what waited, nanoseconds.
     pub stalls: Vec<(i64, i64)>,
+    /// Arrivals are those that ACKs show.
+    pub by_acks: bool,
     /// Flows overtake each other and not themselves.
     pub flow_queues: bool,
     /// Packets were marked CE.
@@ -124,7 +128,9 @@ impl From<&PathDirection> for DirectionFacts {
         };
         DirectionFacts {
             packets: path.packets.iter().map(packet).collect(),
+            flows: path.packets.iter().map(|packet| packet.flow).collect(),
             stalls: path.stalls.iter().map(|stall| (stall.start, stall.end)).collect(),
+            by_acks: false,
             flow_queues: path.flow_queues,
             marked: path.marked,
             token_bucket: path.token_bucket.map(|bucket| (bucket.rate_bps, bucket.burst_bytes)),

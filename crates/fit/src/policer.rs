@@ -51,8 +51,10 @@ pub fn without_drops(runs: &[DirectionFacts], policer: &PolicerFit) -> Vec<Direc
     let (Some(rate), Some(burst)) = (policer.rate.value, policer.burst.value) else { return runs.to_vec() };
     let of_run = |facts: &DirectionFacts| {
         let dropped = policed(facts).drops(rate, burst);
-        let passed = facts.packets.iter().zip(dropped).filter(|(_, is_dropped)| !is_dropped);
-        DirectionFacts { packets: passed.map(|(packet, _)| *packet).collect(), ..facts.clone() }
+        let of_passed = |index: usize| !dropped[index];
+        let packets = facts.packets.iter().enumerate().filter(|(index, _)| of_passed(*index)).map(|(_, packet)| *packet);
+        let flows = facts.flows.iter().enumerate().filter(|(index, _)| of_passed(*index)).map(|(_, flow)| *flow);
+        DirectionFacts { packets: packets.collect(), flows: flows.collect(), ..facts.clone() }
     };
     runs.iter().map(of_run).collect()
 }

@@ -153,7 +153,8 @@ pub fn fit_sender_end<'py>(
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let end = capture.borrow(py);
     let run = |path: &SenderEndPath| {
-        let (mut data, acks) = (DirectionFacts::from(&path.data), DirectionFacts::from(&path.acks));
+        let mut data = DirectionFacts { by_acks: true, ..DirectionFacts::from(&path.data) };
+        let acks = DirectionFacts::from(&path.acks);
         for packet in data.packets.iter_mut().filter(|packet| packet.is_lost() && !queue_drops) {
             packet.outcome = Outcome::Lost { channel: 1.0 };
         }
