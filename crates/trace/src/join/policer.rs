@@ -34,6 +34,9 @@ const FULL_WAIT: f64 = 0.5;
 /// Median wait before a drop, packets at the token rate, up to which there is no queue: ACKs alone show
 /// delays with two packets and the timer of a delayed ACK.
 const MAX_WAIT: f64 = 3.5;
+/// A line that delivers what waited at this multiple of a rate is not the one that has the rate: packets that
+/// follow each other more closely wait before it, be a bucket empty or not.
+const FASTER: f64 = 4.0;
 /// Losses within this time, nanoseconds, are one overflow.
 const OVERFLOW_NS: i64 = 100_000_000;
 /// Minimum number of packets between two losses for a candidate of the rate, number of candidates, and
@@ -163,11 +166,40 @@ impl PolicedRun {
         let (Some(first), Some(last)) = (self.packets.first(), self.packets.last()) else { return false };
         let passed: u64 =
             self.packets.iter().filter(|packet| packet.fate != Fate::Lost).map(|packet| u64::from(packet.len)).sum();
-        let delay = |packet: &PolicedPacket| packet.fate.delay().map(|delay| (delay - self.floor) as f64);
-        let of_packet = |packet: &PolicedPacket| (packet.at, packet.fate == Fate::Lost, delay(packet));
-        let (before, longest) = wait_before_losses(self.packets.iter().map(of_packet));
+        let of_packet = |packet: &PolicedPacket| (packet.at, packet.fate == Fate::Lost, self.wait(packet));
+        let waits = Waits::of(self.packets.iter().map(of_packet));
         let mean_rate = passed as f64 / last.at.saturating_sub(first.at).max(1) as f64;
-        before > FULL_WAIT * longest && before * mean_rate > 2.0 * MAX_WAIT * 2.0 * self.half_packet
+        waits.before > FULL_WAIT * waits.longest
+            && waits.before * mean_rate > 2.0 * MAX_WAIT * 2.0 * self.half_packet
+            && !self.is_of_faster_line(&waits, mean_rate)
+    }
+
+    /// Delay above the smallest, nanoseconds.
+    fn wait(&self, packet: &PolicedPacket) -> Option<f64> {
+        packet.fate.delay().map(|delay| (delay - self.floor) as f64)
+    }
+
+    /// Whether packets wait for a line of much more than this rate, bytes per nanosecond, and losses come without a
+    /// wait as well.
+    fn is_of_faster_line(&self, waits: &Waits, rate: f64) -> bool {
+        waits.shortest < FULL_WAIT * waits.before && self.drain_rate(FULL_WAIT * waits.longest) >= FASTER * rate
+    }
+
+    /// Rate, bytes per nanosecond, at which packets left that waited for this time, nanoseconds, or longer: the line
+    /// was busy since the packet before.
+    fn drain_rate(&self, waited: f64) -> f64 {
+        let (mut bytes, mut busy, mut before) = (0.0, 0.0, None);
+        for packet in &self.packets {
+            let Some(delay) = packet.fate.delay() else { continue };
+            let arrived = packet.at.saturating_add(delay);
+            let spacing = before.map(|before| arrived.saturating_sub(before)).filter(|spacing| *spacing >= 0);
+            if let Some(spacing) = spacing.filter(|_| self.wait(packet).is_some_and(|wait| wait >= waited)) {
+                bytes += f64::from(packet.len);
+                busy += spacing as f64;
+            }
+            before = Some(arrived);
+        }
+        if busy > 0.0 { bytes / busy } else { 0.0 }
     }
 
     /// The maximum bytes that passed within [`THROUGHPUT_WINDOW_NS`].
@@ -439,35 +471,38 @@ fn delay_share(samples: &[Sample], burst: f64, rate: f64) -> f64 {
 /// token bucket or at a rate that changed.
 fn is_queue_full_before_drops(runs: &[PolicedRun], samples: &[Sample], burst: f64, rate: f64) -> bool {
     let packet = 2.0 * runs.iter().map(|run| run.half_packet).fold(0.0, f64::max);
-    let (before, longest) = delay_before_drops(samples, burst);
-    let is_full = before > FULL_WAIT * longest || before * rate > FULL_WAIT * burst;
-    before * rate > MAX_WAIT * packet && is_full
-}
-
-/// Median delay of the packets that arrived last before the first drops of an overflow, and the 99 %
-/// quantile of all delays.
-fn delay_before_drops(samples: &[Sample], burst: f64) -> (f64, f64) {
     let is_drop = |sample: &Sample| sample.lost && sample.level > burst;
     let known = samples.iter().filter(|sample| !sample.lost || is_drop(sample));
-    wait_before_losses(known.map(|sample| (sample.at, sample.lost, sample.delay)))
+    let waits = Waits::of(known.map(|sample| (sample.at, sample.lost, sample.delay)));
+    let is_full = waits.before > FULL_WAIT * waits.longest || waits.before * rate > FULL_WAIT * burst;
+    waits.before * rate > MAX_WAIT * packet && is_full && !runs.iter().all(|run| run.is_of_faster_line(&waits, rate))
 }
 
-/// Median delay of the packets that arrived last before the first losses of an overflow, and the 99 %
-/// quantile of all delays: of packets with their departures, whether they were lost, and their delays.
-fn wait_before_losses(packets: impl Iterator<Item = (i64, bool, Option<f64>)>) -> (f64, f64) {
-    let (mut last_loss, mut last_delay) = (i64::MIN, None);
-    let (mut before, mut all) = (Vec::new(), Vec::new());
-    for (at, is_lost, delay) in packets {
-        if is_lost {
-            before.extend(last_delay.filter(|_| at.saturating_sub(last_loss) > OVERFLOW_NS));
-            last_loss = at;
+/// How long packets wait, nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    /// The median of those that arrived last before the first losses of an overflow, and the shortest.
+    before: f64,
+    shortest: f64,
+    /// The 99 % quantile of all.
+    longest: f64,
+}
+
+impl Waits {
+    /// Of packets with their departures, whether they were lost, and their delays above the smallest.
+    fn of(packets: impl Iterator<Item = (i64, bool, Option<f64>)>) -> Waits {
+        let (mut last_loss, mut last_delay) = (i64::MIN, None);
+        let (mut before, mut all) = (Vec::new(), Vec::new());
+        for (at, is_lost, delay) in packets {
+            if is_lost {
+                before.extend(last_delay.filter(|_| at.saturating_sub(last_loss) > OVERFLOW_NS));
+                last_loss = at;
+            }
+            all.extend(delay);
+            last_delay = delay;
         }
-        all.extend(delay);
-        last_delay = delay;
+        [&mut before, &mut all].into_iter().for_each(|delays| delays.sort_unstable_by(f64::total_cmp));
+        let quantile = |delays: &[f64], q| quantile_of_sorted(delays, q).unwrap_or(0.0);
+        Waits { before: quantile(&before, 0.5), shortest: before.first().copied().unwrap_or(0.0), longest: quantile(&all, 0.99) }
     }
-    let quantile = |delays: &mut Vec<f64>, q| {
-        delays.sort_unstable_by(f64::total_cmp);
-        quantile_of_sorted(delays, q).unwrap_or(0.0)
-    };
-    (quantile(&mut before, 0.5), quantile(&mut all, 0.99))
 }
