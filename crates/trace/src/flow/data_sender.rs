@@ -4,6 +4,7 @@
 use super::clues::{InitialFlight, IpIdTracker, RttClues, TsvalClock};
 use super::context::{PacketContext, SenderClues};
 use super::loss_history::LossHistory;
+use super::mss::MIN_MSS;
 use super::outstanding::{CaptureGap, Outstanding, SackMark, SendSpace, SentRange};
 use super::send_stats::SendStats;
 use super::seq::{seq_diff, seq_lt, seq_min};
@@ -142,12 +143,16 @@ impl DataSender {
         if keeps_timeline {
             self.stats.on_timeline(now, s.payload);
         }
+        let full = self.stats.bytes().largest_segment;
+        let is_pushed = s.flags.has(Flags::PSH) && full > 0;
+        // What divides into segments as long as those of the packet before, which were full, is full: the path's MTU
+        // may have become smaller.
+        self.is_app_limited = is_pushed
+            && !s.payload.is_multiple_of(full)
+            && (self.is_app_limited || common_divisor(s.payload, self.last_payload) < MIN_MSS);
         if s.payload > 0 {
             self.last_payload = s.payload;
         }
-        let full = self.stats.bytes().largest_segment;
-        let is_pushed = s.flags.has(Flags::PSH) && full > 0;
-        self.is_app_limited = is_pushed && !s.payload.is_multiple_of(full);
         if is_pushed && !self.is_app_limited {
             self.stats.on_pushed();
         }
@@ -169,6 +174,11 @@ impl DataSender {
     pub fn memory(&self) -> usize {
         size_of::<DataSender>() + self.outstanding.memory() + self.stats.memory()
     }
+}
+
+#[cold]
+fn common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 #[inline]

@@ -4,7 +4,7 @@ use crate::compact::compact;
 use crate::decode::Segment;
 
 /// What any host accepts, bytes (RFC 9293, section 3.7.1).
-const MIN_MSS: u32 = 536;
+pub(super) const MIN_MSS: u32 = 536;
 
 /// Zero before it is known.
 #[derive(Debug, Clone, Copy, Default)]
