@@ -268,7 +268,10 @@ pub static RULES: [Rule; 61] = [
         place: 3,
         explanation: "An upload of the same host fills the uplink, and the ACKs of the download wait in its queue, as the upload's \
                       RTT in the same capture shows.",
-        thresholds: &[("RTT of the upload above its minimum (p95), in ms, and above the minimum", acks::QUEUE_MS)],
+        thresholds: &[
+            ("RTT of the upload above its minimum (p95), in ms, and above the minimum", acks::QUEUE_MS),
+            ("part of the upload's median wait that the ACKs have, by echoed timestamps", acks::SAME_QUEUE),
+        ],
         check: Check::Transfer(acks::upload_slows_download),
     },
     Rule {
