@@ -166,6 +166,13 @@ pub fn peer_gone(connection: &Connection<'_>, end: SendingEnd) -> Option<Claim> 
     } else {
         String::new()
     };
+    let short = format!(
+        "The {} answered nothing for {}, though the {} sent the same packet {} times: it or the path to it is gone.",
+        end.peer().name(),
+        span(lasted),
+        end.name(),
+        what.copies
+    );
     let since = if first != 0.0 { format!(" {} after the flow's first packet", span(first)) } else { " first".into() };
     let evidence = format!(
         "{name} that the {} sent{since} was sent {} times{}, and nothing came back for {}{gave_up}: the {} or the path to it is \
@@ -178,7 +185,7 @@ pub fn peer_gone(connection: &Connection<'_>, end: SendingEnd) -> Option<Claim> 
     );
     let advice = "Capture at the other end: it shows whether the copies arrive and whether answers leave. Search for a host that \
                   went down, a changed route or address, or a filter or NAT that forgot the connection.";
-    Some(Claim::new(evidence, advice).of_share(connection.share(lasted)))
+    Some(Claim::new(evidence, advice).in_short(short).of_share(connection.share(lasted)))
 }
 
 /// Keep-alive probes without an answer until the end, or until the end that sent them gave up.

@@ -3,6 +3,7 @@
 use super::acks;
 use super::limit_shares::LimitShares;
 use super::loss_response::{LossyTransfer, ModelRates, WITHIN, segments_per_ack};
+use super::losses;
 use super::rule::{Claim, Remedy};
 use super::sending_end::SendingEnd;
 use super::transfer::Transfer;
@@ -62,12 +63,13 @@ pub fn models(transfer: &Transfer<'_>) -> Option<Claim> {
     let events = many(u64::from(transfer.loss_events()), "loss event");
     let needed = transfer.figures.retransmitted_segments.saturating_sub(u64::from(transfer.not_needed()));
     let share = percent(needed as f64 / transfer.figures.segments.max(1) as f64);
-    let short = match remedy {
-        Some(_) => format!(
+    let short = match (remedy, losses::policer_sentence(transfer)) {
+        (Some(_), Some(policed)) => policed,
+        (Some(_), None) => format!(
             "{share} of the segments are lost with hardly a queue ({events}); each loss slows the sender down: {}.",
             transfer.share_of_path()
         ),
-        None => {
+        (None, _) => {
             format!("{share} of the segments are lost ({events}), which is not what limits the transfer to {}.", rate(measured))
         }
     };

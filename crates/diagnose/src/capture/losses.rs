@@ -78,6 +78,7 @@ pub fn loss_both(transfer: &Transfer<'_>) -> Option<Claim> {
 pub fn policer(transfer: &Transfer<'_>) -> Option<Claim> {
     let policer = transfer.policer()?;
     let (bps, burst, drops) = (policer.rate_bps, policer.burst_bytes, u64::from(policer.drops));
+    let short = policer_sentence(transfer)?;
     let lost = drops + u64::from(policer.other_losses);
     let known = if transfer.crossing.is_some() { "" } else { " (inferred from what the sender retransmitted)" };
     let evidence = format!(
@@ -94,14 +95,19 @@ pub fn policer(transfer: &Transfer<'_>) -> Option<Claim> {
         "A larger burst{larger}, or a shaper with a queue in its place, lets a sender reach the rate; a sender that paces below \
          the rate loses less. Neither a better line nor a longer queue elsewhere helps."
     );
-    let short = format!(
-        "The link drops what exceeds {} with bursts of {}, {}: the transfer gets {} of it.",
-        rate(bps),
-        size(burst),
-        many(drops, "packet"),
-        rate(transfer.goodput_bps())
-    );
     Some(Claim::new(evidence, advice).in_short(short))
+}
+
+/// What the policer of a transfer does, for a reader who knows no TCP; none without one.
+pub fn policer_sentence(transfer: &Transfer<'_>) -> Option<String> {
+    let policer = transfer.policer()?;
+    Some(format!(
+        "The link drops what exceeds {} with bursts of {}, {}: the transfer gets {} of it.",
+        rate(policer.rate_bps),
+        size(policer.burst_bytes),
+        many(u64::from(policer.drops), "packet"),
+        rate(transfer.goodput_bps())
+    ))
 }
 
 /// Whether the inferred buffer is more than jitter: above one packet, and at least 20 ms at the

@@ -57,7 +57,9 @@ fn fills(transfer: &Transfer<'_>, limit_bps: f64) -> String {
 }
 
 pub fn send_buffer(transfer: &Transfer<'_>) -> Option<Claim> {
-    let share = share_of(transfer, transfer.limited().send_buffer)?;
+    // One segment that waits for a delayed ACK is no buffer.
+    let waits = transfer.share_of_waits(false);
+    let share = share_of(transfer, transfer.limited().send_buffer.map(|share| share - waits))?;
     let (flight, rtt) = (transfer.figures.outstanding_bytes.max as f64, transfer.figures.rtt_ms.p50);
     let minimum = transfer.min_rtt_ms();
     let evidence = format!(
@@ -73,7 +75,12 @@ pub fn send_buffer(transfer: &Transfer<'_>) -> Option<Claim> {
         return Some(Claim::new(evidence, advice).of_share(share));
     }
     let advice = format!("Enlarge the send buffer (SO_SNDBUF, wmem): {}.", fills(transfer, transfer.goodput_bps()));
-    Some(Claim::new(evidence, advice).with_remedy(Remedy::LargerBuffer).of_share(share))
+    let short = format!(
+        "The sending host's buffer lets {} be in transit at once, which limits the transfer {} of the time.",
+        size(flight),
+        whole_percent(share)
+    );
+    Some(Claim::new(evidence, advice).in_short(short).with_remedy(Remedy::LargerBuffer).of_share(share))
 }
 
 /// The receive window at the sender's end, else at the receiver's.
@@ -141,7 +148,16 @@ pub fn receive_window(transfer: &Transfer<'_>) -> Option<Claim> {
     let claim = if reaches_path {
         Claim::new(evidence, "A larger one would only lengthen the queue: the path's rate is reached.")
     } else if !transfer.has_window_scaling() && window >= FULL * UNSCALED {
-        Claim::new(evidence, unscaled(transfer))
+        let is_stripped = transfer.strips_window_scaling() || has_erased_option(transfer);
+        let cause = if is_stripped { "a device on the path takes away" } else { "the two hosts do not use together" };
+        let short = format!(
+            "No more than {} can be in transit at once without the window scale option, which {cause}: {} at an RTT of {}.",
+            size(window),
+            window_rate(window, rtt),
+            milliseconds(rtt)
+        );
+        let claim = Claim::new(evidence, unscaled(transfer)).in_short(short).with_remedy(Remedy::LargerBuffer);
+        claim.for_owner(is_stripped.then_some(Owner::Network))
     } else if grew {
         Claim::new(evidence, "The receiver tunes its buffer: a larger initial one (the middle value of tcp_rmem) shortens that.")
     } else {
@@ -151,13 +167,19 @@ pub fn receive_window(transfer: &Transfer<'_>) -> Option<Claim> {
     Some(claim.of_share(share))
 }
 
+/// Whether NOPs stand in the place of a SYN's window scale.
+fn has_erased_option(transfer: &Transfer<'_>) -> bool {
+    let handshake = &transfer.flow.handshake;
+    handshake.client_option_erased || handshake.server_option_erased
+}
+
 /// What to do about a window that is as large as it can be without window scaling.
 fn unscaled(transfer: &Transfer<'_>) -> &'static str {
     let handshake = &transfer.flow.handshake;
     if transfer.strips_window_scaling() {
         "No receive buffer enlarges it: the path takes the window scale option away (one capture has it, the other has not); \
          several connections share the path better."
-    } else if handshake.client_option_erased || handshake.server_option_erased {
+    } else if has_erased_option(transfer) {
         "No receive buffer enlarges it: the path takes the window scale option away (NOPs stand in its place); several \
          connections share the path better."
     } else if handshake.client_window_scale.is_some() && handshake.server_mss.is_some() {

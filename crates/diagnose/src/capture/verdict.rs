@@ -122,6 +122,7 @@ fn network_time(by: &RuleClaim) -> &'static str {
         "ack_path" | "upload_slows_download" => "limited by ACKs that wait",
         "recovery" => "limited by losses",
         "path_mtu" => "lost with packets too long for the path",
+        "receive_window" => "limited by a window that the path keeps small",
         _ => "lost with connections that failed",
     }
 }
@@ -286,7 +287,10 @@ impl SummaryBuilder {
             self.unknown += u64::from(about.iter().any(|claim| claim.rule.code == "far_end"));
             self.total_s += flow.duration_s;
             self.add_losses(transfer);
-            about.iter().for_each(|claim| self.add_limit(transfer, claim));
+            // A reader that stopped is counted as a failure.
+            let has_stopped = about.iter().any(|claim| claim.rule.code == "zero_window_death");
+            let limits = about.iter().filter(|claim| !(has_stopped && claim.rule.code == "receive_window"));
+            limits.for_each(|claim| self.add_limit(transfer, claim));
             self.add_waits(transfer, claims, &about);
         }
         if transfers.is_empty() {

@@ -74,5 +74,10 @@ pub fn delayed_ack_stall(connection: &Connection<'_>, end: SendingEnd) -> Option
         "Let the {name} have two segments in flight (a larger send window; uIP: UIP_SPLIT), or turn off the {peer}'s delayed ACKs. \
          The path is not at fault."
     );
-    Some(Claim::new(evidence, advice).with_remedy(Remedy::EarlierAcks).of_share(share))
+    let short = format!(
+        "The {name} sends one segment at a time, and the {peer} acknowledges each {} late: {} in all.",
+        milliseconds(late.mean_ms),
+        span(late.waited_s)
+    );
+    Some(Claim::new(evidence, advice).in_short(short).with_remedy(Remedy::EarlierAcks).of_share(share))
 }
