@@ -60,6 +60,15 @@ def test_policer_is_found_with_its_rate_and_burst(tmp_path, rate, burst, variant
     assert "policer" in findings(ends[0])
 
 
+@pytest.mark.finding("C22")
+def test_policer_is_found_when_bursts_wait_at_the_line_behind_it(tmp_path):
+    ends = captures(tmp_path, policed("90 Mb/s", "850 kB") | {"rate": "1 Gb/s", "delay": "40 ms"}, tcp={})
+    flow = analyze(*ends).document["flows"][0]["b2a"]
+    assert flow["policer"]["rate_bps"] == pytest.approx(90e6, rel=0.01)
+    assert flow["policer"]["burst_bytes"] == pytest.approx(850e3, rel=0.02)
+    assert not findings(*ends).keys() & {"loss_radio", "loss_both", "loss_congestion"}
+
+
 NO_POLICER: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "a shallow droptail queue": ({**LINE, "rate": "10 Mb/s", "queue": {"kind": "droptail", "packets": 20}}, {}),
     "a queue of one RTT": ({**LINE, "rate": "10 Mb/s", "queue": {"kind": "droptail", "packets": 40}}, {}),
@@ -98,16 +107,53 @@ def test_path_mtu_is_found_when_long_packets_alone_are_lost(tmp_path, size):
 
 
 @pytest.mark.finding("C21")
+def test_path_mtu_is_found_with_a_caveat_when_long_packets_alone_are_sent(tmp_path):
+    ends = captures(tmp_path, narrow("1300 B"), tcp={})
+    for taken in (ends, ends[:1]):
+        found = findings(*taken)
+        assert "had it vanished in that moment" in found["path_mtu"]["evidence"]
+        assert "peer_gone" not in found
+
+
+def carried(*parts: tuple[str, str]) -> dict[str, Any]:
+    """The line with a rate from each of these times on."""
+    return {**LINE, "rate": {"down": {"schedule": [list(part) for part in parts]}, "up": "100 Mb/s"}}
+
+
+@pytest.mark.finding("C21")
+def test_application_is_no_limit_when_segments_become_shorter(tmp_path):
+    ends = captures(tmp_path, {**LINE, "rate": "10 Mb/s", "mtu": {"down": {"ip": "1200 B"}}}, tcp={})
+    found = findings(ends[0])
+    assert "application" not in found
+    assert found["bottleneck"]["share"] > 0.5
+
+
+@pytest.mark.finding("C21")
 @pytest.mark.parametrize(
     ("hop", "tcp"),
     [
         ({**LINE, "loss": {"down": 0.2}}, {}),
+        ({**LINE, "mtu": {"down": {"ip": "1300 B"}}}, {"variant": "bbr"}),
+        # Nothing from the first flight on: for a second, and for ever with segments that any path
+        # carries. Nothing after the first flight.
+        (carried(("0 s", "100 Mb/s"), ("45 ms", "0 b/s"), ("1 s", "100 Mb/s")), {}),
+        (carried(("0 s", "100 Mb/s"), ("45 ms", "0 b/s")), {"segment": "1180 B"}),
+        (carried(("0 s", "100 Mb/s"), ("75 ms", "0 b/s")), {}),
         (narrow("1500 B"), {}),
         # Short packets that follow each other are lost, too.
         (policed("1 Mb/s", "1000 B"), {"segment": "536 B"}),
-        ({**LINE, "rate": {"down": {"schedule": [["0 s", "100 Mb/s"], ["1 s", "0 b/s"]]}, "up": "100 Mb/s"}}, {}),
+        (carried(("0 s", "100 Mb/s"), ("1 s", "0 b/s")), {}),
     ],
-    ids=["random loss", "a path of 1500 B", "a bucket of less than a full packet", "a path that ends"],
+    ids=[
+        "random loss",
+        "a path that reports its size",
+        "an outage of a second",
+        "a path that ends before short segments",
+        "a path that ends after the first flight",
+        "a path of 1500 B",
+        "a bucket of less than a full packet",
+        "a path that ends",
+    ],
 )
 def test_path_mtu_is_not_found_when_size_is_not_the_reason(tmp_path, hop, tcp):
     ends = captures(tmp_path, hop, tcp=tcp)
@@ -119,6 +165,12 @@ UPLINK = {
     **LINE,
     "rate": {"down": "20 Mb/s", "up": "1 Mb/s"},
     "queue": {"down": {"kind": "droptail", "packets": 60}, "up": {"kind": "droptail", "bytes": "60 kB"}},
+}
+SLOW_UPLINK = {
+    **UPLINK,
+    "rate": {"down": "3750 kb/s", "up": "250 kb/s"},
+    "delay": "7 ms",
+    "queue": {"down": {"bytes": "14 kB"}, "up": {"kind": "fq-codel"}},
 }
 UPLOAD = {"name": "upload", "direction": "up", "workload": {"kind": "bulk"}}
 
@@ -144,9 +196,11 @@ def test_upload_that_slows_a_download_is_found_in_one_capture_at_the_client(tmp_
     [
         (UPLINK, (DOWNLOAD,)),
         ({**UPLINK, "queue": {"kind": "fq-codel"}}, (DOWNLOAD, UPLOAD)),
+        # The upload alone has a queue; the ACKs have another one.
+        (SLOW_UPLINK, (DOWNLOAD, UPLOAD)),
         ({**UPLINK, "rate": {"down": "2 Mb/s", "up": "20 Mb/s"}}, (DOWNLOAD, UPLOAD)),
     ],
-    ids=["no upload", "a queue per flow", "a full downlink"],
+    ids=["no upload", "a queue per flow", "a queue per flow of a slow uplink", "a full downlink"],
 )
 def test_upload_is_not_blamed_when_the_uplink_has_no_queue(tmp_path, hop, flows):
     for flow in at_client(tmp_path, hop, *flows):

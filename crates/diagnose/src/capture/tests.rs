@@ -379,7 +379,7 @@ const ROWS: &[Row] = &[
     (
         "path_mtu",
         |case| {
-            let path_mtu = Some(PathMtuReport { delivered_bytes: 152, lost_bytes: 1500, lost: 7 });
+            let path_mtu = Some(PathMtuReport { delivered_bytes: 152, lost_bytes: 1500, lost: 7, peer_silent: false });
             case.data().rto_retransmits = 6;
             case.data().inferred_path = Some(PathEstimate { by: "acks", path_mtu, ..PathEstimate::default() });
         },
@@ -507,10 +507,58 @@ fn peer_is_not_gone_when_only_long_packets_are_lost() {
     let mut case = case();
     unanswered(&mut case, SendingEnd::Server, "data");
     assert!(case.finding("peer_gone").is_some());
-    case.crossing().path_mtu = Some(PathMtuReport { delivered_bytes: 1400, lost_bytes: 1500, lost: 7 });
+    case.crossing().path_mtu = Some(PathMtuReport { delivered_bytes: 1400, lost_bytes: 1500, lost: 7, peer_silent: false });
     assert!(case.finding("peer_gone").is_none());
     assert!(sentences(&case, "path_mtu").0.contains("packets of up to 1400 B arrive"));
     assert!(sentences(&case, "path_mtu").1.contains("tcp_mtu_probing = 1"));
+    assert!(!sentences(&case, "path_mtu").0.contains("vanished"));
+}
+
+#[test]
+fn verdict_about_a_reader_that_stopped_is_no_slow_reader() {
+    let mut case = case();
+    case.shares().receive_window = Some(0.9);
+    zero_window(&mut case, 8.0, Some(8.0));
+    let (party, evidence) = verdict(&case);
+    assert_eq!(party, "receiving_host");
+    assert!(evidence.contains("never opened again: the program there has stopped reading"), "{evidence}");
+}
+
+#[test]
+fn upload_is_not_blamed_when_echoed_timestamps_show_another_queue() {
+    for (waited_ms, is_blamed) in [(60.0, true), (40.0, false)] {
+        let mut case = case();
+        let upload = QueuedDirection { share: 0.9, median_queue_ms: 100.0, queue_ms: 400.0, ..QueuedDirection::default() };
+        case.against = Some(QueuedDirection { flow: 2, min_rtt_ms: 30.0, ..upload });
+        let echoes = &mut case.flow.a2b.timestamp_rtt_ms;
+        (echoes.count, echoes.min, echoes.p50) = (10, Some(30.0), Some(30.0 + waited_ms));
+        assert_eq!(case.finding("upload_slows_download").is_some(), is_blamed);
+    }
+}
+
+#[test]
+fn verdict_about_losses_names_the_policer_when_one_is_found() {
+    for is_policed in [true, false] {
+        let mut case = lossy(0.0);
+        let policer = PolicerReport { rate_bps: 2e6, burst_bytes: 4e3, drops: 9, other_losses: 1, passed: 0 };
+        let policer = Some(policer).filter(|_| is_policed);
+        case.data().inferred_path = Some(PathEstimate { by: "acks", policer, ..PathEstimate::default() });
+        let (party, evidence) = verdict(&case);
+        assert_eq!(party, "network");
+        assert_eq!(evidence.contains("The link drops what exceeds 2.00 Mb/s with bursts of 4.0 KB"), is_policed, "{evidence}");
+        assert_eq!(evidence.contains("hardly a queue"), !is_policed, "{evidence}");
+    }
+}
+
+#[test]
+fn path_mtu_has_a_caveat_when_the_peer_is_silent() {
+    let mut case = case();
+    unanswered(&mut case, SendingEnd::Server, "data");
+    let path_mtu = PathMtuReport { delivered_bytes: 52, lost_bytes: 1500, lost: 5, peer_silent: true };
+    case.crossing().path_mtu = Some(path_mtu);
+    let finding = case.finding("path_mtu").expect("a finding");
+    assert!(finding.evidence.contains("had it vanished in that moment"), "{}", finding.evidence);
+    assert!(finding.sentence.contains("those of the handshake did"), "{}", finding.sentence);
 }
 
 /// The evidence and the advice of a finding that is there.
@@ -575,8 +623,12 @@ fn window_without_scaling_gets_no_larger_buffer() {
     assert!(sentences(&case, "receive_window").1.contains("turn window scaling on at both ends"));
     (case.flow.handshake.client_window_scale, case.flow.handshake.server_mss) = (Some(7), Some(1460));
     assert!(sentences(&case, "receive_window").1.contains("turn window scaling on at the server"));
+    assert_eq!(verdict(&case).0, "receiving_host");
     case.flow.handshake.server_option_erased = true;
     assert!(sentences(&case, "receive_window").1.contains("NOPs stand in its place"));
+    let (party, evidence) = verdict(&case);
+    assert_eq!(party, "network");
+    assert!(evidence.contains("limited by a window that the path keeps small"), "{evidence}");
     two_captures(&mut case);
     let mut partner = FlowReport::default();
     partner.handshake.server_window_scale = Some(7);

@@ -34,7 +34,7 @@ impl FlowArrivals {
     /// The size above which nothing was acknowledged of what was `sent`, while shorter segments were, and the
     /// peer went on to send. A handshake that was completed carries segments without data.
     pub fn size_limit(&self, sent: &SentSegments, is_established: bool) -> Option<SizeLimit> {
-        let handshake = is_established.then_some(SizedPacket { at: 0, len: self.header, is_lost: false });
+        let handshake = is_established.then_some(SizedPacket { at: 0, len: self.header, is_lost: Some(false), is_repeat: false });
         let packets: Vec<SizedPacket> = handshake.into_iter().chain(sent.sized()).collect();
         size_limit::find(&packets, self.peer_at?)
     }
@@ -114,11 +114,13 @@ impl SentSegments {
         self.acked = next;
     }
 
-    /// The packets of which the fate is known, in order of departure: of an acknowledged segment the only
-    /// copy, or a shorter last one; all copies of one that was retransmitted and is not acknowledged.
+    /// The packets in order of departure. The fate is known of the only copy of an acknowledged segment, or its
+    /// shorter last one, and of all copies of one that was retransmitted and is not acknowledged.
     fn sized(&self) -> impl Iterator<Item = SizedPacket> + '_ {
         let mut lost: Vec<Option<bool>> = self.packets.iter().map(|packet| (packet.fate == Fate::Lost).then_some(true)).collect();
+        let mut repeats = vec![true; self.packets.len()];
         for (number, segment) in self.segments.iter().enumerate() {
+            repeats[segment.first] = false;
             let is_retransmitted = segment.first != segment.last;
             let is_acked = number < self.acked;
             let is_shorter = self.packets[segment.last].len < self.packets[segment.first].len;
@@ -128,8 +130,8 @@ impl SentSegments {
                 lost[segment.last] = Some(true);
             }
         }
-        let known = self.packets.iter().zip(lost);
-        known.filter_map(|(packet, is_lost)| Some(SizedPacket { at: packet.at, len: packet.len, is_lost: is_lost? }))
+        let packets = self.packets.iter().zip(lost).zip(repeats);
+        packets.map(|((packet, is_lost), is_repeat)| SizedPacket { at: packet.at, len: packet.len, is_lost, is_repeat })
     }
 }
 

@@ -9,6 +9,8 @@ use super::policed_path::PolicedPath;
 use super::size_limit::{self, SizeLimit, SizedPacket};
 use super::stalls::LinkStall;
 use super::{BufferEstimate, MatchedDirection, TokenBucketEstimate, bottleneck_buffer, loss_attribution};
+use crate::decode::Flags;
+use crate::flow::seq_diff;
 
 #[derive(Debug)]
 pub struct JoinedDirection {
@@ -74,14 +76,27 @@ impl JoinedDirection {
     }
 }
 
-/// The size above which no packet of a flow's direction arrived. The path carries what arrived last.
+/// The size above which no packet of a flow's direction arrived. The path carries what arrived last. Where the
+/// receiver's capture has nothing more, the segment that the sender repeats to the end is lost: all its copies are.
 fn size_limit(sent: &[PacketFingerprint], fates: &[Fate]) -> Option<SizeLimit> {
-    if fates.iter().filter(|fate| **fate == Fate::Lost).count() < size_limit::MIN_LOST as usize {
+    let is_lost = |fate: &&Fate| matches!(fate, Fate::Lost | Fate::OutsideCapture);
+    if fates.iter().filter(is_lost).count() < size_limit::MIN_LOST as usize {
         return None;
     }
-    let known = sent.iter().zip(fates).filter(|(_, fate)| **fate != Fate::OutsideCapture);
-    let packets: Vec<SizedPacket> =
-        known.map(|(packet, fate)| SizedPacket { at: packet.at, len: packet.ip_len, is_lost: *fate == Fate::Lost }).collect();
-    let alive_until = packets.iter().rev().find(|packet| !packet.is_lost)?.at;
+    let (mut next, repeated) = (sent.first()?.seq, sent.last()?.seq);
+    let sized = |(packet, fate): (&PacketFingerprint, &Fate)| {
+        // A datagram has no number that shows what was sent before.
+        let is_repeat = !packet.flags.has(Flags::ACK) || seq_diff(next, packet.seq) < 0;
+        let end = packet.seq.wrapping_add(packet.payload);
+        next = if seq_diff(next, end) > 0 { end } else { next };
+        let is_last = packet.flags.has(Flags::ACK) && packet.payload > 0 && packet.seq == repeated;
+        let is_lost = match fate {
+            Fate::OutsideCapture => is_last.then_some(true),
+            fate => Some(*fate == Fate::Lost),
+        };
+        SizedPacket { at: packet.at, len: packet.ip_len, is_lost, is_repeat }
+    };
+    let packets: Vec<SizedPacket> = sent.iter().zip(fates).map(sized).collect();
+    let alive_until = packets.iter().rev().find(|packet| packet.is_lost == Some(false))?.at;
     size_limit::find(&packets, alive_until)
 }

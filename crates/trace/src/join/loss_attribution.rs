@@ -492,7 +492,8 @@ pub fn attribute(sent: &[PacketFingerprint], fates: &[Fate], aggregate: &Aggrega
 impl LossAttribution {
     /// The same where the packets' size is the reason of most losses.
     pub fn limited(self, limit: SizeLimit) -> LossAttribution {
-        let radio_share = self.radio_share.map(|share| share.min(f64::from(self.losses - limit.lost) / f64::from(self.losses)));
+        let others = f64::from(self.losses.saturating_sub(limit.lost)) / f64::from(self.losses.max(1));
+        let radio_share = self.radio_share.map(|share| share.min(others));
         LossAttribution { origin: LossOrigin::PathMtu, radio_share, size_limit: Some(limit), ..self }
     }
 

@@ -123,6 +123,8 @@ pub struct PathMtuReport {
     pub lost_bytes: u32,
     /// Packets that were lost above it.
     pub lost: u32,
+    /// The peer sent nothing after the second of them: one that vanished in that moment looks the same.
+    pub peer_silent: bool,
 }
 
 #[derive(Debug, Default, Serialize, Document)]
@@ -292,7 +294,12 @@ impl PolicerReport {
 
 impl PathMtuReport {
     pub fn of(limit: SizeLimit) -> PathMtuReport {
-        PathMtuReport { delivered_bytes: limit.delivered, lost_bytes: limit.lost_from, lost: limit.lost }
+        PathMtuReport {
+            delivered_bytes: limit.delivered,
+            lost_bytes: limit.lost_from,
+            lost: limit.lost,
+            peer_silent: limit.is_peer_silent,
+        }
     }
 }
 
