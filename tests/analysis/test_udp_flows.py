@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import struct
 
 import pytest
@@ -100,3 +101,28 @@ def test_mirrored_capture_has_the_report_of_the_capture_and_one_finding(tmp_path
         assert document["flows"][0][direction]["segments"] == once["flows"][0][direction]["segments"]
     tables = source_tables(analyze(mirrored).source)
     assert any("Each packet was captured twice" in str(cell) for cell in tables[0].columns[1].cells)
+
+
+@pytest.mark.parametrize("lost", [0.02, 0.0])
+def test_udp_flow_has_findings_about_its_losses_between_two_captures(tmp_path, lost):
+    draw = random.Random(1)
+    sent = [(1.0 + 0.004 * number, number.to_bytes(4).ljust(1000, b"x")) for number in range(3000)]
+    answers = [(1.0 + 0.2 * number, bytes(4) + number.to_bytes(4).ljust(96, b"y")) for number in range(60)]
+    ends = []
+    for end, delay in (("server", 0.0), ("client", 0.02)):
+        path = write_connections(tmp_path / f"{end}.pcap", [Connection(exchange(0.0), ("10.0.0.2", 2000))])
+        frames = [(at + delay, _udp_frame(False, 5000, payload)) for at, payload in sent]
+        if end == "client":
+            frames = [frame for frame in frames if draw.random() >= lost]
+        frames += [(at + 0.02 - delay, _udp_frame(True, 5000, payload)) for at, payload in answers]
+        with path.open("ab") as file:
+            for at, frame in sorted(frames):
+                file.write(struct.pack("<IIII", int(at), round(at % 1 * 1e9), len(frame), len(frame)) + frame)
+        ends.append(path)
+    analysis = analyze(*ends)
+    (flow,) = analysis.document["udp_flows"]
+    found = {finding["finding"]: finding for finding in flow["diagnosis"]}
+    assert set(found) == ({"loss_radio"} if lost else set())
+    titles = [str(table.title) for table in source_tables(analysis.source)]
+    assert ("Findings about UDP flows" in titles) == bool(lost)
+    assert "diagnosis" not in analyze(ends[0]).document["udp_flows"][0]

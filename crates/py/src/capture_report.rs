@@ -6,7 +6,7 @@ use crate::captures::{CapturePairReader, CaptureReader};
 use crate::errors::failure;
 use crate::objects::to_object;
 use crate::table::Table;
-use ackclock_diagnose::capture::{CaptureDiagnosis, Outline, SummaryBuilder, THRESHOLDS};
+use ackclock_diagnose::capture::{CaptureDiagnosis, Outline, SummaryBuilder, THRESHOLDS, diagnosed_datagrams};
 use ackclock_trace::analyze::{Analysis, DatagramFlow};
 use ackclock_trace::join::Joined;
 use ackclock_trace::report::{
@@ -55,7 +55,7 @@ impl UdpRows<'_> {
         let flow = &self.flows[number];
         let row = UdpFlowReport::of(flow, self.start);
         match self.joined {
-            Some(joined) => row.with_joined(flow, joined, number),
+            Some(joined) => diagnosed_datagrams(row.with_joined(flow, joined, number)),
             None => row,
         }
     }

@@ -396,6 +396,7 @@ class PathMtuReport(TypedDict):
     delivered_bytes: int
     lost_bytes: int
     lost: int
+    peer_silent: bool
 
 class PathEstimate(TypedDict):
     """Estimated from the spacing of ACKs at the sender, elsewhere from that of data packets."""
@@ -590,6 +591,7 @@ class UdpFlowReport(TypedDict):
     duration_s: float
     a2b: UdpDirectionReport
     b2a: UdpDirectionReport
+    diagnosis: NotRequired[list[Finding]]
 
 class FlowCorrelation(TypedDict):
     """Correlation of two concurrent directions of data."""

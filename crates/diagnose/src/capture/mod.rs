@@ -4,6 +4,7 @@
 mod acks;
 mod concurrency;
 mod connection;
+mod datagrams;
 mod decoding;
 mod defects;
 mod diagnosis;
@@ -31,6 +32,7 @@ mod waits;
 
 pub use acks::QueueDelays;
 pub use connection::Connection;
+pub use datagrams::diagnosed_datagrams;
 pub use diagnosis::{CaptureDiagnosis, FlowDiagnosis, THRESHOLDS, claims_of, limits_of};
 pub use document::Outline;
 pub use limit_shares::LimitShares;

@@ -1,6 +1,6 @@
 //! The UDP flows of a capture.
 
-use super::{JoinedDirectionReport, name, seconds};
+use super::{Finding, JoinedDirectionReport, name, seconds};
 use crate::analyze::{Analysis, DatagramFlow, FrameRange};
 use crate::join::Joined;
 use ackclock_contract::Document;
@@ -33,6 +33,9 @@ pub struct UdpFlowReport {
     pub duration_s: f64,
     pub a2b: UdpDirectionReport,
     pub b2a: UdpDirectionReport,
+    /// About its losses and delays between two captures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Vec<Finding>>,
 }
 
 #[derive(Debug, Serialize, Document)]
@@ -79,6 +82,7 @@ impl UdpFlowReport {
             duration_s: seconds(flow.last_at - flow.first_at),
             a2b,
             b2a,
+            diagnosis: None,
         }
     }
 

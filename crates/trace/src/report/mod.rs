@@ -20,7 +20,7 @@ mod vantage;
 pub use crate::flow::VantagePoint;
 pub use capture_index::{CaptureIndex, FindingThresholds, QueuedDirection, with_end};
 pub use concurrency::FlowCorrelation;
-pub use datagrams::{UdpFlowReport, UdpReport};
+pub use datagrams::{UdpDirectionReport, UdpFlowReport, UdpReport};
 pub use direction::{
     AckGaps, DirectionReport, HistogramBin, KindReport, LateAckReport, ThinkTimeReport, UnansweredProbesReport, UnansweredReport,
     ZeroWindowReport,
