@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import StringIO
 from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.table import Table
 
 from ackclock import _native
@@ -14,6 +16,7 @@ from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionView
 from ackclock.analysis.summary import capture_lines, connections_line, top_rows, verdict_line
 from ackclock.format import column_ms, column_percent, many, rate, size
 from ackclock.statistics.summary_stats import stats_of
+from ackclock.terminal import narrow
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import (
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
 MAX_FLOWS = 10
 """Flows of each table; `--all`, `--json` and `--out` have all."""
+TERMINAL = (80, 24)
+"""Columns and lines that hold one flow: its first finding has all of its text, the others as much
+as fits; `--all` prints all."""
 FINDINGS = "Findings"
 """Title of the table of findings."""
 _COLUMNS = [
@@ -41,40 +47,62 @@ _COLUMNS = [
     "out of\norder",
     "zero\nwindow",
 ]
+_ONE_CONNECTION = "1 established"
+"""Connections of a capture of one flow, which the flow's row shows."""
 _TIMES = ["RTT ms\nmin", "\nmean", "\np95", "in flight\nmax"]
 
 
 def source_tables(source: CaptureDocument, *, all_flows: bool = False) -> list[Table]:
     """The tables of the worst flows, or of all."""
     numbers = source.worst(len(source.numbers) if all_flows else MAX_FLOWS)
-    tables = analysis_tables(source.part(numbers), len(source.numbers))
+    tables = analysis_tables(source.part(numbers), len(source.numbers), is_whole=all_flows)
     count = int(source.head.get("udp", {}).get("flows", 0))
     if udp := source.largest_udp(count if all_flows else MAX_FLOWS):
         tables.append(_udp(udp, count))
         if (between := _udp_between(udp)).row_count:
             tables.append(between)
+        if (found := _udp_findings(udp)).row_count:
+            tables.append(found)
     return tables
 
 
-def analysis_tables(document: Report, listed: int | None = None) -> list[Table]:
+def analysis_tables(document: Report, listed: int | None = None, *, is_whole: bool = False) -> list[Table]:
     """The summary, the flows by direction, then the findings, in the order of the document.
 
     Args:
         document: the document, or a part of it.
         listed: the number of flows of the whole document.
+        is_whole: one flow has the text of all findings, however many lines that takes.
     """
     listed = len(document["flows"]) if listed is None else listed
     tables = [_summary(document, listed)] if "summary" in document and (listed or capture_lines(document)) else []
     if tables and listed > 1:
         tables.append(_top(document))
     tables.append(_one_flow(document) if listed == 1 else _flows(document, listed))
-    if timed := _timeouts(document):
+    is_brief = listed == 1 and not is_whole
+    if not is_brief and (timed := _timeouts(document)):
         tables.append(timed)
     if "second" in document:
         tables.append(_between(document))
-    if findings := _findings(document):
-        tables.append(findings)
+    forms = [_FULL] * sum(len(flow["diagnosis"]) for flow in document["flows"])
+    if forms:
+        tables.append(_findings(document, forms))
+    if is_brief:
+        # The last ones first, then down to their names; the first one at last.
+        shorter = [(number, form) for form in (_SENTENCE, _NAME) for number in range(len(forms) - 1, 0, -1)]
+        for number, form in (*shorter, *((0, _SENTENCE),)[: len(forms)]):
+            if _lines(tables) <= TERMINAL[1]:
+                break
+            forms[number] = form
+            tables[-1] = _findings(document, forms)
     return tables
+
+
+def _lines(tables: Sequence[Table]) -> int:
+    """Lines of tables on a small terminal, with a blank one between two."""
+    console = Console(width=TERMINAL[0], file=StringIO())
+    laid_out = (narrow(table, TERMINAL[0]) or console.render_lines(table) for table in tables)
+    return len(tables) - 1 + sum(map(len, laid_out))
 
 
 def _summary(document: Report, listed: int) -> Table:
@@ -89,7 +117,8 @@ def _summary(document: Report, listed: int) -> Table:
         table.add_row("customer", summary["customer"])
         if listed > 1:
             table.add_row("operator", summary["operator"])
-        table.add_row("connections", connections_line(summary))
+        if (line := connections_line(summary)) != _ONE_CONNECTION:
+            table.add_row("connections", line)
     for name, line in capture_lines(document):
         table.add_row(name, line)
     return table
@@ -312,6 +341,18 @@ def _udp_between(flows: Sequence[UdpFlowReport]) -> Table:
     return table
 
 
+def _udp_findings(flows: Sequence[UdpFlowReport]) -> Table:
+    """The findings about UDP flows between two captures; no row without any."""
+    table = _table("Findings about UDP flows")
+    for column in ("client", "server", "direction", "finding", "evidence and advice"):
+        table.add_column(column, overflow="fold")
+    for flow in flows:
+        for finding in flow.get("diagnosis") or ():
+            text = finding["evidence"] + (f"\n-> {finding['advice']}" if finding["advice"] else "")
+            table.add_row(flow["client"], flow["server"], finding["direction"], finding["finding"], text)
+    return table
+
+
 def _add_crossing_columns(table: Table) -> None:
     for column in ("delay ms\nmin", "\np50", "\nmax", "lost", "loss", "not\ncaptured", "bursts", "buffer\nKB"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -336,14 +377,27 @@ def _crossing(direction: DirectionReport | UdpDirectionReport) -> list[str]:
     ]
 
 
-def _findings(document: Report) -> Table | None:
+_FULL, _SENTENCE, _NAME = range(3)
+"""What a finding has: evidence and advice, its sentence, or its name alone."""
+
+
+def _findings(document: Report, forms: Sequence[int]) -> Table:
+    """The findings of all flows, each in its form."""
     table = _table(FINDINGS)
     for column in ("flow", "direction", "finding", "share of time", "evidence and advice"):
         table.add_column(column, overflow="fold")
-    for flow in document["flows"]:
-        for finding in flow["diagnosis"]:
-            text = finding["evidence"] + (f"\n-> {finding['advice']}" if finding["advice"] else "")
-            table.add_row(
-                str(flow["flow"]), finding["direction"], finding["finding"], column_percent(finding["share"]), text
-            )
-    return table if table.row_count else None
+    all_of = ((flow, finding) for flow in document["flows"] for finding in flow["diagnosis"])
+    named = []
+    for (flow, finding), form in zip(all_of, forms, strict=True):
+        if form == _NAME:
+            share = f" ({column_percent(finding['share'])})" if finding["share"] else ""
+            named.append(f"{finding['finding']}{share}")
+            continue
+        full = finding["evidence"] + (f"\n-> {finding['advice']}" if finding["advice"] else "")
+        text = full if form == _FULL else finding["sentence"]
+        table.add_row(
+            str(flow["flow"]), finding["direction"], finding["finding"], column_percent(finding["share"]), text
+        )
+    if named:
+        table.add_row("", "", "also", "", f"{', '.join(named)}: --all has the evidence and advice")
+    return table

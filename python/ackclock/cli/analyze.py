@@ -72,7 +72,9 @@ def analyze(
             "other addresses.",
         ),
     ] = False,
-    all_: Annotated[bool, typer.Option("--all", help="Print all flows and lines, not the first of them.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Print all flows, lines and findings in full, not the first of them.")
+    ] = False,
     json: Json = False,
     out: Annotated[
         Path | None,
