@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
+import polars as pl
 import pytest
 
+from ackclock import analyze
 from studies.analyzer.captures import Case, Score, run, scores_at_receiver, scores_at_sender, truth
 from studies.analyzer.host_grid import HostGrid
-from studies.analyzer.perturbations import SWAP_NS, CapturedPacket, interleaved, late, read_capture, swapped
+from studies.analyzer.perturbations import (
+    PCAP_HEADER,
+    SWAP_NS,
+    CapturedPacket,
+    interleaved,
+    late,
+    read_capture,
+    swapped,
+    write_capture,
+)
 
 HOP = {"name": "air", "rate": "20 Mb/s", "delay": "5 ms", "queue": {"kind": "droptail", "packets": 30}}
 TCP = {"host": "linux-6", "variant": "cubic"}
+SEGMENT = 1448
 MANY = Case(
     HOP,
     TCP,
@@ -91,3 +105,49 @@ def test_host_grid_draws_the_same_links_for_all_offloads():
     for (_, one), (_, other) in zip(neither, both, strict=True):
         assert replace(one, offloads=()) == replace(other, offloads=())
         assert (one.offloads, other.offloads) == ((), ("server", "client"))
+
+
+def damaged(packets: Sequence[CapturedPacket], draw: random.Random) -> tuple[list[CapturedPacket], int]:
+    """Without some packets, with copies of some, and some later than their neighbors.
+
+    Returns the number of the missing segments as well.
+    """
+    out: list[CapturedPacket] = []
+    missing = 0
+    for packet in packets:
+        fate = draw.random()
+        if fate < 0.03 and out:
+            missing += len(packet.segments)
+            continue
+        out.append(replace(packet, at_ns=packet.at_ns + (draw.randrange(3_000_000) if fate > 0.97 else 0)))
+        if 0.03 <= fate < 0.05:
+            out.append(replace(packet, at_ns=packet.at_ns + draw.randrange(40_000)))
+    return sorted(out, key=lambda packet: packet.at_ns), missing
+
+
+@pytest.mark.finding("C16")
+@pytest.mark.parametrize("seed", range(6))
+def test_retransmissions_are_at_most_repeated_numbers_and_packets_that_were_not_captured(tmp_path, seed):
+    draw = random.Random(seed)
+    troubles: tuple[dict[str, Any], ...] = (
+        {"loss": {"down": 0.02}},
+        {"reorder": {"down": {"mean": 0.02, "delay": "8 ms"}}},
+        {},
+    )
+    tcp = {"host": "linux-6", "variant": draw.choice(("cubic", "reno", "bbr"))}
+    offloads = ("server", "client") if seed % 2 else ()
+    run(Case(HOP | troubles[seed % 3], tcp, "3 s", seed + 1, offloads=offloads), tmp_path)
+    for end in ("server", "client"):
+        path = tmp_path / f"{end}.pcap"
+        header = path.read_bytes()[:PCAP_HEADER]
+        packets, missing = damaged(read_capture(path, path.with_suffix(".csv"), 0), draw)
+        write_capture(packets, header, path, path.with_suffix(".csv"))
+        analysis = analyze(path, series=True)
+        (flow,) = analysis.document["flows"]
+        assert analysis.series is not None
+        sent = analysis.series.filter((pl.col("way") == "b2a") & (pl.col("payload_bytes") > 0))
+        highest, repeated = 0, 0
+        for seq, payload in sent.select("seq", "payload_bytes").iter_rows():
+            repeated += -(-payload // SEGMENT) if seq < highest else 0
+            highest = max(highest, seq + payload)
+        assert 0 < flow["b2a"]["retransmitted_segments"] <= repeated + missing

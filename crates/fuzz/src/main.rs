@@ -18,6 +18,7 @@ mod bytes;
 mod corpus;
 mod draw;
 mod packets;
+mod retransmission_bound;
 mod target;
 
 use corpus::Corpus;

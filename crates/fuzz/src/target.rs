@@ -1,5 +1,6 @@
 //! What an input is given to. A target panics when something is wrong with its result.
 
+use crate::retransmission_bound::RetransmissionBound;
 use ackclock_core::tcp::TcpConfig;
 use ackclock_diagnose::capture::{CaptureDiagnosis, THRESHOLDS, of_qlog};
 use ackclock_packetdrill::{RunOptions, Script, run};
@@ -99,11 +100,14 @@ fn analyze_pair(first: &[u8], second: &[u8]) {
 
 fn diagnose_alone(file: &[u8]) {
     let Ok(mut capture) = open(file) else { return };
-    let (mut analysis, mut arrivals) = (Analysis::new(PacketFilter::default()), ArrivalRecorder::default());
-    if analysis.read(&mut capture, &mut arrivals, u64::MAX).is_err() {
+    let mut analysis = Analysis::new(PacketFilter::default());
+    let mut observers = (ArrivalRecorder::default(), RetransmissionBound::default());
+    if analysis.read(&mut capture, &mut observers, u64::MAX).is_err() {
         return;
     }
+    let (arrivals, bound) = observers;
     let (head, rows) = (Report::without_flows(&analysis, &capture), FlowRows::of(&analysis));
+    bound.check(&rows);
     let estimates = PathEstimates::of(&rows, &arrivals);
     let index = CaptureIndex::of(&rows, THRESHOLDS, &head.concurrent, None);
     diagnose_all(&CaptureDiagnosis::of_one(&head, rows.with_estimates(&estimates), &index));
