@@ -43,7 +43,8 @@ class Case:
     those `beyond` it as well.
 
     `offloads`: the ends (server, client) whose captures have super-segments, GRO within `gro_us`;
-    `perturbation`: a name in `PERTURBATIONS`. A `flow` with a count is many in one capture.
+    `perturbation`: a name in `PERTURBATIONS`. A `flow` with a count is many in one capture;
+    `whole`: the flows of `cross` are in the captures, too.
     """
 
     hop: Mapping[str, Any]
@@ -57,6 +58,7 @@ class Case:
     offloads: tuple[str, ...] = ()
     gro_us: int = 50
     perturbation: str = ""
+    whole: bool = False
 
     @property
     def hops(self) -> list[dict[str, Any]]:
@@ -122,6 +124,8 @@ def run(case: Case, folder: Path) -> Summary:
     places = [place for place in PLACES if case.tap or place != "middle"]
     count = case.flow.get("count", 1)
     names = [f"download-{number}" for number in range(1, count + 1)] if count > 1 else ["download"]
+    if case.whole:
+        names += [flow["name"] for flow in flows[1:]]
     captures = [
         Capture(name, place, folder / f"{name}.{place}.pcap", after=1, offloads=place in case.offloads)
         for place in places

@@ -15,7 +15,7 @@ from studies.analyzer.perturbations import PCAP_HEADER, swapped
 
 _RECORD = struct.Struct("<IIII")
 _ETHERNET, _IP = 14, 20
-_SYN, _SYN_ACK = 0x02, 0x12
+_SYN, _RESET, _SYN_ACK = 0x02, 0x04, 0x12
 _WINDOW_SCALE, _NO_OPERATION = 3, 1
 
 
@@ -127,6 +127,25 @@ def _without_scale(record: Record) -> Record:
     return replace(record, data=bytes(data))
 
 
+def _untranslated(records: Sequence[Record], draw: random.Random) -> Sequence[Record]:
+    """A data packet of the server keeps its address behind a translation; the client's host, which
+    knows no such connection, resets it."""
+    client = records[0].stream
+    data = [number for number, record in enumerate(records) if record.stream != client and record.length > 500]
+    at = data[draw.randrange(len(data) // 4, len(data) // 2)]
+    packet, ip = bytearray(records[at].data), _ETHERNET
+    packet[ip + 12 : ip + 16] = bytes((10, 244, 1, 9))
+    sent = next(record for record in reversed(records[:at]) if record.stream == client)
+    reset = bytearray(sent.data[: ip + _IP + 20])
+    reset[ip + 16 : ip + 20] = packet[ip + 12 : ip + 16]
+    struct.pack_into("!H", reset, ip + 2, _IP + 20)
+    # With the number that the packet acknowledges, and no ACK (RFC 9293, section 3.5.2).
+    reset[ip + _IP + 4 : ip + _IP + 8] = packet[ip + _IP + 8 : ip + _IP + 12]
+    reset[ip + _IP + 8 : ip + _IP + 14] = bytes((0, 0, 0, 0, 5 << 4, _RESET))
+    answer = Record(records[at].at_ns + 20_000, len(reset), bytes(reset))
+    return [*records[:at], replace(records[at], data=bytes(packet)), answer, *records[at + 1 :]]
+
+
 EDITS: Mapping[str, Edit] = {
     "clock_steps": _clock_steps,
     "swapped": partial(swapped, share=0.5),
@@ -134,6 +153,7 @@ EDITS: Mapping[str, Edit] = {
     "synack_first": _synack_first,
     "translated": _translated,
     "scale_stripped": _scale_stripped,
+    "untranslated": _untranslated,
 }
 ENDS: Mapping[str, tuple[str, ...]] = {"scale_stripped": ("server",)}
 """The ends whose captures an edit changes; all of the others."""

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ackclock import analyze
 from ackclock.documents.engine import FlowReport
@@ -41,13 +41,18 @@ class Found:
 
 
 def observe(situation: Situation, conditions: Conditions) -> Found:
-    """Run a situation once, and analyze its captures. Inside `enter_user_namespace`."""
+    """Run a situation once. Return what is found in its captures. Inside `enter_user_namespace`."""
+    return _found(analyzed(situation, conditions))
+
+
+def analyzed(situation: Situation, conditions: Conditions) -> dict[str, Any]:
+    """Run a situation once. Return the document of its captures. Inside `enter_user_namespace`."""
     scene = situation.make(conditions)
     with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch:
         captures = _captures(scene, conditions, Path(scratch))
         if scene.edit:
             edits.apply(scene.edit, captures, conditions.seed)
-        return _found([captures[end] for end in scene.ends])
+        return dict(analyze(*(captures[end] for end in scene.ends)).document)
 
 
 @dataclass(frozen=True)
@@ -125,8 +130,7 @@ def _execute(testbed: Testbed, namespace: str, command: str) -> None:
     testbed.output(testbed.edge("client") if namespace == EDGE else namespace, *command.split())
 
 
-def _found(captures: list[Path]) -> Found:
-    document = analyze(*captures).document
+def _found(document: dict[str, Any]) -> Found:
     own: set[str] = set()
     beside: set[str] = set()
     for flow in document["flows"]:

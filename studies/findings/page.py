@@ -4,8 +4,9 @@
 
 By the kernel's sockets in namespaces (`situations.py`) each finding is true ten times and false ten
 times, half of them over drawn paths with other offloads, snapshot lengths and a download beside;
-by simulated captures (`simulated_side.py`) thirty times each. `make host-findings` writes the page.
-Outcomes are kept: a later call continues.
+by simulated captures (`simulated_side.py`) thirty times each. Public questions about captures have
+their answers (`questions.py`). `make host-findings` writes the page. Outcomes are kept: a later
+call continues.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from typing import Any, Literal, TypeVar
 
 from ackclock.errors import AckclockError
 from studies.analyzer.host_namespaces import enter_user_namespace
-from studies.findings import kernel_side, simulated_side, situations
+from studies.findings import kernel_side, questions, simulated_side, situations
 from studies.outcome_files import begun_within, keep, kept, page_parser, write_page
 
-Side = Literal["kernel", "simulated", "account"]
-SIDES: tuple[Side, ...] = ("kernel", "simulated", "account")
-"""`account`: the shares of limits beside the kernel's own."""
+Side = Literal["kernel", "simulated", "account", "question"]
+SIDES: tuple[Side, ...] = ("kernel", "simulated", "account", "question")
+"""`account`: the shares of limits beside the kernel's own; `question`: public ones, one by one."""
 COUNT: Mapping[Side, int] = {"kernel": 10, "simulated": 30, "account": 4}
 TARGET = 0.95
 ACCOUNTED = ("zero_window_stall", "receive_window", "loss_radio", "loss_congestion", "policer")
@@ -36,11 +37,17 @@ OF_ALL = (
     "capture_drops",
     "clock_steps",
     "handshake_loss",
+    "loss_congestion",
+    "loss_radio",
     "nat_both_sides",
     "one_direction",
+    "path_mtu",
+    "policer",
+    "reordering",
+    "upload_slows_download",
     "window_scaling_stripped",
 )
-"""Findings whose situation holds for the download beside, too."""
+"""Findings whose situation, of the capture or of the path, holds for the download beside, too."""
 TOLERANCE = 0.1
 """Of a share of the time."""
 
@@ -71,6 +78,10 @@ class Task:
             simulated = self.situation(simulated_side.SITUATIONS, self.number)
             seed = f"{self.seed} {self.finding} {self.holds} {self.number}"
             return self._outcome(simulated.title, simulated_side.observe(simulated, seed))
+        if self.side == "question":
+            answer = questions.asked(questions.QUESTIONS[self.number])
+            given = {} if answer is None else asdict(answer)
+            return {**asdict(self), "title": self.finding, **given}
         conditions = situations.drawn_conditions(self.finding, self.holds, self.number, self.seed)
         if self.side == "account":
             situation = self.situation(situations.SITUATIONS, 0)
@@ -95,6 +106,9 @@ SCORED: tuple[Side, ...] = ("kernel", "simulated")
 def tasks(sides: Sequence[Side], only: Sequence[str], seed: int, count: int) -> Iterator[Task]:
     """All runs: of each finding the true and the false ones in turn."""
     for side in sides:
+        if side == "question":
+            yield from (Task(side, one.source, True, n, seed) for n, one in enumerate(questions.QUESTIONS))
+            continue
         if side == "account":
             yield from (Task(side, name, True, n, seed) for name in ACCOUNTED for n in range(count or COUNT[side]))
             continue
@@ -133,8 +147,8 @@ def score(outcomes: Sequence[Mapping[str, Any]], side: str, finding: str) -> tup
     for outcome in outcomes:
         if outcome["side"] != side or outcome["finding"] != finding:
             continue
-        shown, beside = finding in outcome["found"], finding in outcome["beside"] and finding not in OF_ALL
-        holds = outcome["holds"]
+        shown, holds = finding in outcome["found"], outcome["holds"]
+        beside = finding in outcome["beside"] and not (holds and finding in OF_ALL)
         result.right += holds and shown
         result.missed += holds and not shown
         result.wrong += (not holds and shown) or beside
@@ -161,7 +175,7 @@ def page(outcomes: Sequence[Mapping[str, Any]], seed: int, missing: int) -> str:
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     failures: list[str] = []
-    for finding in sorted({outcome["finding"] for outcome in outcomes}):
+    for finding in sorted({outcome["finding"] for outcome in outcomes if outcome["side"] in SCORED}):
         for side in SCORED:
             result, failed = score(outcomes, side, finding)
             if not result.right + result.missed + result.wrong + result.silent:
@@ -172,6 +186,7 @@ def page(outcomes: Sequence[Mapping[str, Any]], seed: int, missing: int) -> str:
             )
             failures += [f"- `{finding}`, {side}, {title}: {count}" for title, count in failed.items()]
     lines += accounts([outcome for outcome in outcomes if outcome["side"] == "account"])
+    lines += answers([outcome for outcome in outcomes if outcome["side"] == "question"])
     lines += ["", "## Where it fails", "", *(failures or ["Nowhere."]), "", "## What is run", ""]
     for finding in sorted({*SITUATIONS["kernel"], *SITUATIONS["simulated"]}):
         for side in SCORED:
@@ -207,6 +222,31 @@ def accounts(outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
         agreeing += agrees
         lines.append(f"| {outcome['title']} | {' | '.join(cells)} |")
     return [*lines, "", f"{agreeing} of {len(outcomes)} agree."]
+
+
+def answers(outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The public questions with what is said to a customer."""
+    known = {one.source: one for one in questions.QUESTIONS}
+    given = [outcome for outcome in outcomes if "text" in outcome and outcome["finding"] in known]
+    if not given:
+        return []
+    right = sum(outcome["right"] for outcome in given)
+    lines = [
+        "",
+        "## Public questions",
+        "",
+        "Questions about captures from public trackers, whose answer was accepted there: rebuilt with the kernel's",
+        "sockets, simulated, or the public capture itself. Right is what names the cause, and says nothing of those",
+        f"that the question's readers were led to at first. {right} of {len(given)} are right.",
+        "",
+        "| question | problem | accepted answer | said to a customer | |",
+        "|---|---|---|---|---|",
+    ]
+    for outcome in given:
+        one = known[outcome["finding"]]
+        verdict = "right" if outcome["right"] else "**wrong**"
+        lines.append(f"| {one.source} | {one.problem} | {one.answer} | {outcome['text']} | {verdict} |")
+    return lines
 
 
 def _share(value: float | None) -> str:

@@ -166,6 +166,22 @@ def kept_alive(address: str, port: int, size: int, idle_s: int, interval_s: int,
     serve(address, port, hold)
 
 
+def answers(address: str, port: int, size: int, answer: int) -> None:
+    """Answer each `size` bytes of a request with a write."""
+
+    def respond(connection: socket.socket) -> None:
+        while True:
+            received = 0
+            while received < size:
+                part = connection.recv(size - received)
+                if not part:
+                    return
+                received += len(part)
+            connection.sendall(bytes(answer))
+
+    serve(address, port, respond)
+
+
 def sink(address: str, port: int) -> None:
     """Read all that comes."""
     serve(address, port, drain)
@@ -186,6 +202,20 @@ def requests(address: str, port: int, size: int, count: int, think_s: float = 0.
                     return
                 received += len(part)
             time.sleep(think_s)
+
+
+def posts(address: str, port: int, sizes: Sequence[int], answer: int, count: int) -> None:
+    """`count` requests, each in one write of each size, after the answer before."""
+    with socket.create_connection((address, port), PATIENCE_S) as connection:
+        for _ in range(count):
+            for size in sizes:
+                connection.sendall(bytes(size))
+            received = 0
+            while received < answer:
+                part = connection.recv(65536)
+                if not part:
+                    return
+                received += len(part)
 
 
 def read(
@@ -302,11 +332,13 @@ SERVERS: dict[str, Callable[..., None]] = {
     "stop_and_wait": stop_and_wait,
     "not_accepting": not_accepting,
     "kept_alive": kept_alive,
+    "answers": answers,
     "sink": sink,
     "inject_reset": inject_reset,
 }
 CLIENTS: dict[str, Callable[..., None]] = {
     "requests": requests,
+    "posts": posts,
     "read": read,
     "upload": upload,
     "connect_many": connect_many,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,9 @@ class Link:
 
     def case(self, buffer_bdp: float = 2.0, tcp: Keys | None = None, **keys: Any) -> Case:
         """A download over the link; `keys` of the hop and of `Case`."""
-        beyond: Keys = {name: keys.pop(name) for name in ("flow", "cross", "duration", "offloads") if name in keys}
+        beyond: Keys = {
+            name: keys.pop(name) for name in ("flow", "cross", "duration", "offloads", "whole") if name in keys
+        }
         hop: Keys = {"name": "line", "rate": f"{self.rate_mbps} Mb/s", "delay": f"{self.rtt_ms / 2:.3f} ms"}
         hop["queue"] = {"bytes": f"{max(9000, round(buffer_bdp * self.bdp_bytes))} B"}
         hop |= keys
@@ -67,14 +69,18 @@ def drawn_link(draw: random.Random) -> Link:
 
 
 def _random_loss(link: Link, draw: random.Random) -> Case:
-    """Losses that are the link's alone: its queue is longer than the sender's window."""
+    """Losses that are the link's alone: its queue holds all that slow start sends before a loss."""
     return link.case(
-        30.0, {"variant": draw.choice(("cubic", "reno"))}, loss={"down": round(draw.uniform(0.006, 0.02), 4)}
+        tcp={"variant": draw.choice(("cubic", "reno"))},
+        queue={"bytes": "8 MB"},
+        loss={"down": round(draw.uniform(0.006, 0.02), 4)},
     )
 
 
 def _overflow(link: Link, draw: random.Random) -> Case:
-    return link.case(draw.uniform(0.7, 2.0), {"variant": draw.choice(("cubic", "reno"))})
+    """Hosts whose buffers hold more than the line and its queue."""
+    buffers = {"send_buffer": "16 MB", "receive_buffer": "16 MB"}
+    return link.case(draw.uniform(0.7, 2.0), {"variant": draw.choice(("cubic", "reno")), **buffers})
 
 
 def _policer(link: Link, draw: random.Random) -> Case:
@@ -97,15 +103,44 @@ def _reported(link: Link, draw: random.Random) -> Case:
     return link.case(mtu={"ip": f"{draw.randrange(900, 1460)} B"})
 
 
+def _long(link: Link) -> Link:
+    """The link with a round trip that holds 16 full segments or more: a part is a buffer."""
+    return replace(link, rtt_ms=max(link.rtt_ms, round(24_000 / (link.rate_mbps * 125), 1)))
+
+
 def _window(link: Link, draw: random.Random) -> Case:
     """A receive buffer whose window holds a quarter to half of the bandwidth-delay product."""
-    size = max(6000, round(link.bdp_bytes * draw.uniform(0.3, 0.6)))
+    link = _long(link)
+    size = round(link.bdp_bytes * draw.uniform(0.3, 0.6))
     return link.case(tcp={"receive_buffer": f"{size} B", "variant": "cubic"})
 
 
 def _small_send_buffer(link: Link, draw: random.Random) -> Case:
-    size = max(9000, round(link.bdp_bytes * draw.uniform(0.4, 0.8)))
+    link = _long(link)
+    size = round(link.bdp_bytes * draw.uniform(0.4, 0.8))
     return link.case(tcp={"send_buffer": f"{size} B", "variant": "cubic"})
+
+
+def _pages(link: Link, think_s: float) -> Case:
+    """A client that asks for page after page on one connection, after so much thought."""
+    pages = {"kind": "web", "persistent": True, "answers": 1, "size": "40 kB", "jobs": 10, "think": f"{think_s:.3f} s"}
+    return link.case(flow={"workload": pages})
+
+
+def _uplink(link: Link, draw: random.Random, upload: Keys | None, queue: Keys | None = None) -> Case:
+    """A download, and an upload over a thirtieth of its rate, whose queue holds 0.4 to 0.9 s, or is
+    another one. The capture has both."""
+    up = max(0.25, link.rate_mbps / 30)
+    deep = {"bytes": f"{round(up * 125 * draw.uniform(400, 900))} B"}
+    return link.case(
+        rate={"down": f"{link.rate_mbps} Mb/s", "up": f"{up:.3f} Mb/s"},
+        queue={"down": {"bytes": f"{max(9000, round(2 * link.bdp_bytes))} B"}, "up": queue or deep},
+        cross=({"direction": "up", **upload},) if upload else (),
+        whole=True,
+    )
+
+
+_BULK: Keys = {"workload": {"kind": "bulk"}}
 
 
 def _full(link: Link, draw: random.Random) -> Case:
@@ -113,7 +148,8 @@ def _full(link: Link, draw: random.Random) -> Case:
 
 
 def _reordered(link: Link, draw: random.Random) -> Case:
-    delay = f"{max(2.0, 0.2 * link.rtt_ms):.2f} ms"
+    # Longer than three full packets take, so that others overtake.
+    delay = f"{max(2.0, 0.2 * link.rtt_ms, 36.0 / link.rate_mbps):.2f} ms"
     return link.case(reorder={"down": {"mean": round(draw.uniform(0.01, 0.03), 4), "delay": delay}})
 
 
@@ -136,7 +172,30 @@ SITUATIONS: Mapping[str, tuple[Sequence[Simulated], Sequence[Simulated]]] = {
     ),
     "receive_window": (
         [Simulated("a receive buffer below the bandwidth-delay product", _SERVER, _window)],
-        [Simulated("a send buffer below it", _SERVER, _small_send_buffer), Simulated("overflows", _SERVER, _overflow)],
+        [
+            Simulated("a send buffer below it", _SERVER, _small_send_buffer),
+            Simulated("overflows", _SERVER, _overflow),
+            Simulated("a client that thinks", _SERVER, lambda link, draw: _pages(link, draw.uniform(0.2, 0.6))),
+        ],
+    ),
+    "application": (
+        [Simulated("a client that thinks", _SERVER, lambda link, draw: _pages(link, draw.uniform(0.2, 0.6)))],
+        [
+            Simulated("a full line with a queue", _SERVER, _full),
+            Simulated("a link that reports long packets", _SERVER, _reported),
+            Simulated("a receive buffer below the bandwidth-delay product", _SERVER, _window),
+        ],
+    ),
+    "client_think_time": (
+        [Simulated("0.2 to 0.6 s before each request", _SERVER, lambda link, draw: _pages(link, draw.uniform(0.2, 0.6)))],
+        [Simulated("pages without a pause", _SERVER, lambda link, _: _pages(link, 0.0)), Simulated("a full line with a queue", _SERVER, _full)],
+    ),
+    "upload_slows_download": (
+        [Simulated("an upload fills a deep queue", ("client",), lambda link, draw: _uplink(link, draw, _BULK))],
+        [
+            Simulated("an upload beside a queue per flow", ("client",), lambda link, draw: _uplink(link, draw, _BULK, {"kind": "fq-codel"})),
+            Simulated("no upload", ("client",), lambda link, draw: _uplink(link, draw, None)),
+        ],
     ),
     "send_buffer": (
         [Simulated("a send buffer below the bandwidth-delay product", _SERVER, _small_send_buffer)],

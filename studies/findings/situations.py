@@ -94,7 +94,7 @@ class Scene:
 
 
 EDGE = "EDGE"
-_DOWN, _UP = "ip rule add from all priority 1 blackhole", "ip rule del priority 1"
+PATH_DOWN, PATH_UP = "ip rule add from all priority 1 blackhole", "ip rule del priority 1"
 """The path carries nothing in either direction, and does again."""
 
 
@@ -110,20 +110,21 @@ def _bulk(c: Conditions, seconds: float = 3.0, path: PathConfig | None = None, *
     """A download over the path."""
     return Scene(
         path or c.path,
-        [_part("download", seconds=seconds, **keys.pop("server", {}))],
-        [_part("read", **keys.pop("client", {}))],
+        [part("download", seconds=seconds, **keys.pop("server", {}))],
+        [part("read", **keys.pop("client", {}))],
         **keys,
     )
 
 
-def _part(kind: str, port: int = PORT, **keys: Any) -> Part:
+def part(kind: str, port: int = PORT, **keys: Any) -> Part:
+    """A part of `programs.py` with its keys."""
     return {"kind": kind, "port": port, **keys}
 
 
 def _answers(c: Conditions, sizes: Sequence[int], count: int = 25, pause_s: float = 0.0, **server: Any) -> Scene:
     """Requests, `pause_s` after the answer before, each with an answer of these writes."""
-    answer = _part("responses", sizes=list(sizes), **server)
-    return Scene(c.path, [answer], [_part("requests", size=sum(sizes), count=count, think_s=pause_s)])
+    answer = part("responses", sizes=list(sizes), **server)
+    return Scene(c.path, [answer], [part("requests", size=sum(sizes), count=count, think_s=pause_s)])
 
 
 def _at(c: Conditions, rtt_ms: float) -> Conditions:
@@ -148,31 +149,31 @@ def _situations() -> Mapping[str, tuple[Sequence[Situation], Sequence[Situation]
     add("nagle_delayed_ack", False, "one write, a path of 40 ms", lambda c: _answers(_at(c, 40.0), (500,)))
     add("nagle_delayed_ack", False, "one write after 40 ms of thought", lambda c: _answers(c, (500,), think_s=0.04))
     add("delayed_ack_stall", True, "one block at a time, sent when the one before is acknowledged",
-        lambda c: Scene(c.path, [_part("stop_and_wait", size=1448, count=60)], [_part("read", delayed_acks=True)]))
+        lambda c: Scene(c.path, [part("stop_and_wait", size=1448, count=60)], [part("read", delayed_acks=True)]))
     add("delayed_ack_stall", False, "the same, to a receiver that acknowledges at once",
-        lambda c: Scene(_at(c, 40.0).path, [_part("stop_and_wait", size=1448, count=60)], [_part("read")],
+        lambda c: Scene(_at(c, 40.0).path, [part("stop_and_wait", size=1448, count=60)], [part("read")],
                         before=[("client", "ip route change default via 10.9.1.1 src 100.64.0.2 quickack 1")]))
-    add("delayed_ack_stall", False, "a block each 40 ms", lambda c: Scene(c.path, [_part("chunks", size=1000, every_s=0.04, count=60)], [_part("read")]))
+    add("delayed_ack_stall", False, "a block each 40 ms", lambda c: Scene(c.path, [part("chunks", size=1000, every_s=0.04, count=60)], [part("read")]))
 
     # Who does not answer
     add("accept_queue", True, "a program that does not accept, backlog 1",
-        lambda c: Scene(c.path, [_part("not_accepting", backlog=1, after_s=3.0)],
-                        [_part("connect_many", count=7, every_s=0.1, timeout_s=6.0)], at_most_s=9.0))
+        lambda c: Scene(c.path, [part("not_accepting", backlog=1, after_s=3.0)],
+                        [part("connect_many", count=7, every_s=0.1, timeout_s=6.0)], at_most_s=9.0))
     add("accept_queue", False, "SYN-ACKs are lost",
-        lambda c: Scene(c.with_link({"loss.down": "0.5"}), [_part("download", size=3000)],
-                        [_part("connect_many", count=7, every_s=0.1, timeout_s=6.0)]))
+        lambda c: Scene(c.with_link({"loss.down": "0.5"}), [part("download", size=3000)],
+                        [part("connect_many", count=7, every_s=0.1, timeout_s=6.0)]))
     add("accept_queue", False, "a filter between the capture and the program: no client is answered",
-        lambda c: Scene(c.path, [_part("download", size=3000)], [_part("connect_many", count=5, every_s=0.1, timeout_s=4.0)],
+        lambda c: Scene(c.path, [part("download", size=3000)], [part("connect_many", count=5, every_s=0.1, timeout_s=4.0)],
                         before=[("server", f"ip route add blackhole {CLIENT[0]}/32")]))
     add("accept_queue", False, "no program listens",
-        lambda c: Scene(c.path, [_part("sink")], [_part("connect_many", port=CLOSED, count=5, every_s=0.1, timeout_s=3.0)]))
+        lambda c: Scene(c.path, [part("sink")], [part("connect_many", port=CLOSED, count=5, every_s=0.1, timeout_s=3.0)]))
     add("peer_gone", True, "the client vanishes while it downloads",
-        lambda c: _bulk(c, 30.0, actions=[(1.3, EDGE, _DOWN)], at_most_s=7.0))
+        lambda c: _bulk(c, 30.0, actions=[(1.3, EDGE, PATH_DOWN)], at_most_s=7.0))
     add("peer_gone", True, "the client vanishes before the FIN",
-        lambda c: Scene(c.path, [_part("chunks", size=5000, every_s=1.5, count=1)], [_part("read")],
-                        actions=[(1.2, EDGE, _DOWN)], at_most_s=8.0))
+        lambda c: Scene(c.path, [part("chunks", size=5000, every_s=1.5, count=1)], [part("read")],
+                        actions=[(1.2, EDGE, PATH_DOWN)], at_most_s=8.0))
     add("peer_gone", False, "the path is gone for a second, then goes on",
-        lambda c: _bulk(c, 5.0, actions=[(1.3, EDGE, _DOWN), (2.3, EDGE, _UP)]))
+        lambda c: _bulk(c, 5.0, actions=[(1.3, EDGE, PATH_DOWN), (2.3, EDGE, PATH_UP)]))
     add("peer_gone", False, "the client stops reading for two seconds",
         lambda c: _bulk(c, 4.0, client={"receive_buffer": 16384, "pauses": [[150_000, 2.0]]}))
     add(
@@ -182,12 +183,12 @@ def _situations() -> Mapping[str, tuple[Sequence[Situation], Sequence[Situation]
         lambda c: _bulk(c, 4.0, server={"pauses": [[1.0, 3.0]]}),
     )
     add("keepalive_unanswered", True, "an idle connection whose path is gone",
-        lambda c: Scene(c.path, [_part("kept_alive", size=900, idle_s=1, interval_s=1, count=3)], [_part("idle", seconds=7.0)],
-                        actions=[(0.9, EDGE, _DOWN)], at_most_s=8.0))
+        lambda c: Scene(c.path, [part("kept_alive", size=900, idle_s=1, interval_s=1, count=3)], [part("idle", seconds=7.0)],
+                        actions=[(0.9, EDGE, PATH_DOWN)], at_most_s=8.0))
     add("keepalive_unanswered", False, "an idle connection whose probes are answered",
-        lambda c: Scene(c.path, [_part("kept_alive", size=900, idle_s=1, interval_s=1, count=3)], [_part("idle", seconds=4.5)]))
+        lambda c: Scene(c.path, [part("kept_alive", size=900, idle_s=1, interval_s=1, count=3)], [part("idle", seconds=4.5)]))
     add("keepalive_unanswered", False, "the client vanishes while it downloads",
-        lambda c: _bulk(c, 30.0, actions=[(1.0, EDGE, _DOWN)], at_most_s=6.0))
+        lambda c: _bulk(c, 30.0, actions=[(1.0, EDGE, PATH_DOWN)], at_most_s=6.0))
 
     # Resets
     add("reset_injected", True, "a middlebox resets the client in the server's name",
@@ -195,31 +196,31 @@ def _situations() -> Mapping[str, tuple[Sequence[Situation], Sequence[Situation]
     add("reset_injected", False, "the server aborts with a linger time of zero",
         lambda c: _bulk(c, 2.5, ends=("client",), server={"abort_after_s": 1.0}))
     add("reset_injected", False, "no program listens",
-        lambda c: Scene(c.path, [_part("sink")], [_part("connect_many", port=CLOSED, count=3, every_s=0.1, timeout_s=3.0)],
+        lambda c: Scene(c.path, [part("sink")], [part("connect_many", port=CLOSED, count=3, every_s=0.1, timeout_s=3.0)],
                         ends=("client",)))
     add("reset_abort", True, "the server aborts with a linger time of zero",
         lambda c: _bulk(c, 2.5, server={"abort_after_s": 1.0}))
     add("reset_abort", False, "the server closes in order", lambda c: _bulk(c, 1.5))
     add("connection_refused", True, "no program listens",
-        lambda c: Scene(c.path, [_part("sink")], [_part("connect_many", port=CLOSED, count=3, every_s=0.1, timeout_s=3.0)],
+        lambda c: Scene(c.path, [part("sink")], [part("connect_many", port=CLOSED, count=3, every_s=0.1, timeout_s=3.0)],
                         ends=("client",)))
     add("connection_refused", False, "no answer at all",
-        lambda c: Scene(c.path, [_part("sink")], [_part("connect_many", count=3, every_s=0.1, timeout_s=3.5)],
+        lambda c: Scene(c.path, [part("sink")], [part("connect_many", count=3, every_s=0.1, timeout_s=3.5)],
                         ends=("client",), address=UNANSWERED))
     add("connection_unanswered", True, "no answer at all",
-        lambda c: Scene(c.path, [_part("sink")], [_part("connect_many", count=3, every_s=0.1, timeout_s=3.5)],
+        lambda c: Scene(c.path, [part("sink")], [part("connect_many", count=3, every_s=0.1, timeout_s=3.5)],
                         ends=("client",), address=UNANSWERED))
     add("connection_unanswered", False, "no program listens",
-        lambda c: Scene(c.path, [_part("sink")], [_part("connect_many", port=CLOSED, count=3, every_s=0.1, timeout_s=3.0)],
+        lambda c: Scene(c.path, [part("sink")], [part("connect_many", port=CLOSED, count=3, every_s=0.1, timeout_s=3.0)],
                         ends=("client",)))
     add("connection_unanswered", False, "the first SYN is lost",
-        lambda c: _bulk(c, 1.0, ends=("client",), before=[(EDGE, _DOWN)], actions=[(0.6, EDGE, _UP)]))
+        lambda c: _bulk(c, 1.0, ends=("client",), before=[(EDGE, PATH_DOWN)], actions=[(0.6, EDGE, PATH_UP)]))
 
     # The capture itself
     add("one_direction", True, "the server's packets alone are captured", lambda c: _bulk(c, 1.5, expression=f"tcp and src host {SERVER[0]}"))
     add("one_direction", True, "the client's packets alone are captured", lambda c: _bulk(c, 1.5, ends=("client",), expression=f"tcp and src host {CLIENT[0]}"))
     add("one_direction", False, "no answer to the SYN",
-        lambda c: Scene(c.path, [_part("sink")], [_part("connect_many", count=3, every_s=0.1, timeout_s=3.5)],
+        lambda c: Scene(c.path, [part("sink")], [part("connect_many", count=3, every_s=0.1, timeout_s=3.5)],
                         ends=("client",), address=UNANSWERED))
     add("one_direction", False, "a download", lambda c: _bulk(c, 1.5))
     add("clock_steps", True, "the capture's clock steps back now and then", lambda c: _bulk(c, 1.5, edit="clock_steps"))
@@ -233,8 +234,8 @@ def _situations() -> Mapping[str, tuple[Sequence[Situation], Sequence[Situation]
     )
     add("nat_both_sides", True, "a translator's both interfaces", lambda c: _bulk(c, 1.5, edit="translated"))
     add("nat_both_sides", False, "two downloads of the same bytes at once",
-        lambda c: Scene(c.path, [_part("download", size=400_000), _part("download", port=OTHER, size=400_000)],
-                        [_part("read"), _part("read", port=OTHER)]))
+        lambda c: Scene(c.path, [part("download", size=400_000), part("download", port=OTHER, size=400_000)],
+                        [part("read"), part("read", port=OTHER)]))
     add("capture_drops", True, "2 % of the records are missing", lambda c: _bulk(c, 2.0, edit="missing_records"))
     add(
         "capture_drops",
@@ -243,7 +244,7 @@ def _situations() -> Mapping[str, tuple[Sequence[Situation], Sequence[Situation]
         lambda c: _bulk(c, 3.0, path=c.with_link({"loss.down": "0.02"})),
     )
     add("handshake_loss", True, "the first SYN is lost",
-        lambda c: _bulk(c, 1.0, ends=("client",), before=[(EDGE, _DOWN)], actions=[(0.6, EDGE, _UP)]))
+        lambda c: _bulk(c, 1.0, ends=("client",), before=[(EDGE, PATH_DOWN)], actions=[(0.6, EDGE, PATH_UP)]))
     add("handshake_loss", False, "the SYN-ACK is recorded before the SYN", lambda c: _bulk(c, 1.0, edit="synack_first"))
     add("handshake_loss", False, "a handshake", lambda c: _bulk(c, 1.0, ends=("client",)))
 
@@ -255,7 +256,7 @@ def _situations() -> Mapping[str, tuple[Sequence[Situation], Sequence[Situation]
         lambda c: _bulk(c, 2.0, ends=("server", "client"), before=[("server", "sysctl -qw net.ipv4.tcp_window_scaling=0")]))
     add("path_mtu", True, "a link of 1300 bytes that reports nothing, the server's capture", lambda c: _hole(c, ("server",)))
     add("path_mtu", True, "a link of 1300 bytes that reports nothing, both captures", lambda c: _hole(c, ("server", "client")))
-    add("path_mtu", False, "the client vanishes", lambda c: _bulk(c, 30.0, actions=[(0.8, EDGE, _DOWN)], at_most_s=6.0))
+    add("path_mtu", False, "the client vanishes", lambda c: _bulk(c, 30.0, actions=[(0.8, EDGE, PATH_DOWN)], at_most_s=6.0))
     add("path_mtu", False, "5 % random loss", lambda c: _bulk(c, 3.0, ends=("server", "client"), path=c.with_link({"loss.down": "0.05"})))
     add("path_mtu", False, "a link of 1300 bytes that reports it", lambda c: _bulk(c, 2.0, path=c.with_link({"mtu": '{ ip = "1300 B" }'})))
 
@@ -290,8 +291,8 @@ def _situations() -> Mapping[str, tuple[Sequence[Situation], Sequence[Situation]
     )
     add("upload_slows_download", False, "a slow upload that fills nothing", lambda c: _both(c, 120_000, False))
     add("upload_slows_download", False, "two downloads",
-        lambda c: Scene(c.path, [_part("download", seconds=4.0), _part("download", port=OTHER, seconds=4.0)],
-                        [_part("read"), _part("read", port=OTHER)], ends=("client",)))
+        lambda c: Scene(c.path, [part("download", seconds=4.0), part("download", port=OTHER, seconds=4.0)],
+                        [part("read"), part("read", port=OTHER)], ends=("client",)))
 
     # Limits. Of a send buffer only simulated ones: Linux 6.18 was seen to have 70 kB queued with an
     # SO_SNDBUF of 4 kB, and by its own account no time limited by it.
@@ -299,7 +300,7 @@ def _situations() -> Mapping[str, tuple[Sequence[Situation], Sequence[Situation]
         "receive_window", True, "SO_RCVBUF of 16 kB", lambda c: _bulk(_narrow(c), 3.0, client={"receive_buffer": 16384})
     )
     add("receive_window", False, "a program that writes 16 kB each 50 ms",
-        lambda c: Scene(c.path, [_part("chunks", size=16384, every_s=0.05, count=50)], [_part("read")]))
+        lambda c: Scene(c.path, [part("chunks", size=16384, every_s=0.05, count=50)], [part("read")]))
     add("receive_window", False, "1 % random loss", lambda c: _bulk(c, 3.0, path=c.with_link({"loss.down": "0.01"})))
     add("zero_window_stall", True, "a client that stops reading",
         lambda c: _bulk(c, 4.0, client={"receive_buffer": 16384, "pauses": [[60_000, 1.0], [160_000, 1.5]]}))
@@ -339,8 +340,8 @@ def _both(c: Conditions, queue: int, full: bool) -> Scene:
     rate = {} if full else {"rate_bps": up * 1e6 * 0.3}
     return Scene(
         path,
-        [_part("download", seconds=5.0), _part("sink", port=OTHER)],
-        [_part("read"), _part("upload", port=OTHER, seconds=4.0, start_s=0.5, **rate)],
+        [part("download", seconds=5.0), part("sink", port=OTHER)],
+        [part("read"), part("upload", port=OTHER, seconds=4.0, start_s=0.5, **rate)],
         ends=("client",),
     )
 
