@@ -155,7 +155,9 @@ def outcomes(link: TrueLink, fit: ackclock.Fit) -> Iterator[ParameterOutcome]:
         if is_defined[path] and path not in link.truth and row["status"] == "identified" and row["lo"] is not None:
             truth = link.also_true.get(path, 0.0)
             lo, hi = row["lo"], row["hi"] or math.inf
-            yield ParameterOutcome(path, lo <= truth <= hi, interval_score(lo, hi, truth) if truth else None, lo, hi, truth)
+            yield ParameterOutcome(
+                path, lo <= truth <= hi, interval_score(lo, hi, truth) if truth else None, lo, hi, truth
+            )
 
 
 def rows_of(done: Sequence[FittedInput], before: Sequence[FittedInput]) -> Iterator[str]:

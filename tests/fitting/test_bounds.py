@@ -21,7 +21,7 @@ from ackclock.fitting.media import candidates
 from ackclock.fitting.parameters import parameters_of
 from tests.support.captures import merged, simulated_captures
 
-TWO_HOPS = [
+TWO_HOPS: list[dict[str, Any]] = [
     {"name": "internet", "rate": "100 Mb/s", "delay": "8 ms"},
     {
         "name": "access",
