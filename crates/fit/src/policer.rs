@@ -179,6 +179,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn rate_is_found_when_windows_pass_far_less_on_average() {
+        // Windows of 4 to 28 packets each 40 ms: 8 Mb/s at most through 20 Mb/s and 20 kB.
+        let mut bucket = Deficit::new(2.5e6 / 1e9);
+        let sent = (0..500i64).flat_map(|round| (0..4 + round * 7 % 25).map(move |i| round * 40 * MS + i * 120_000));
+        let packets = sent.map(|sent| {
+            let is_dropped = bucket.level(sent, 1500) > 20e3;
+            if !is_dropped {
+                bucket.take(1500);
+            }
+            let outcome = if is_dropped { Outcome::Lost { channel: 0.5 } } else { Outcome::Arrived(sent + 20 * MS) };
+            LinkPacket { sent, len: 1500, outcome }
+        });
+        let fit = fitted(DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() }).unwrap();
+        assert!(covers(&fit.rate, 20e6) && covers(&fit.burst, 20e3), "{fit:?}");
+    }
+
     fn blurred() -> DirectionFacts {
         policed(2.5e6, 40e3, |i| (noise(i) * 1e5) as i64, |i| i % 701 == 5)
     }

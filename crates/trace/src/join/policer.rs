@@ -44,10 +44,13 @@ const OVERFLOW_NS: i64 = 100_000_000;
 const MIN_BETWEEN_LOSSES: f64 = 4.0;
 const CANDIDATES: usize = 60;
 const RATIO: f64 = 1.07;
-/// Candidates of the grid above the largest throughput, and its window, nanoseconds: longer than what
-/// jitter compresses.
+/// Candidates of the grid above the largest throughput of a window, nanoseconds, that is longer than what
+/// jitter compresses, and the window of its burst: a small window of TCP passes far less than the rate.
 const ABOVE_MAX: i32 = 5;
 const THROUGHPUT_WINDOW_NS: i64 = 200_000_000;
+const BURST_WINDOW_NS: i64 = 10_000_000;
+/// Candidates of the grid below the largest throughput.
+const BELOW_MAX: i32 = 54;
 /// Number of the best candidates that are refined, the steps of the search around one, relative, and the
 /// number of steps to either side.
 const REFINED: usize = 4;
@@ -202,19 +205,19 @@ impl PolicedRun {
         if busy > 0.0 { bytes / busy } else { 0.0 }
     }
 
-    /// The maximum bytes that passed within [`THROUGHPUT_WINDOW_NS`].
-    fn max_passed(&self) -> u64 {
+    /// The largest throughput of a window in nanoseconds, bytes per nanosecond.
+    fn max_throughput(&self, window: i64) -> f64 {
         let passed: Vec<&PolicedPacket> = self.packets.iter().filter(|packet| packet.fate != Fate::Lost).collect();
         let (mut from, mut bytes, mut max) = (0, 0u64, 0u64);
         for packet in &passed {
             bytes += u64::from(packet.len);
-            while packet.at - passed[from].at >= THROUGHPUT_WINDOW_NS {
+            while packet.at - passed[from].at >= window {
                 bytes -= u64::from(passed[from].len);
                 from += 1;
             }
             max = max.max(bytes);
         }
-        max
+        max as f64 / window as f64
     }
 }
 
@@ -410,11 +413,13 @@ fn about_wrong(runs: &[PolicedRun], rate: f64, lost: usize) -> usize {
 }
 
 /// Candidates of the rate, bytes per nanosecond: those between two losses, and a grid up to the largest
-/// throughput.
+/// throughput of a burst.
 fn candidates(runs: &[PolicedRun]) -> Vec<f64> {
     let mut rates = between_losses(runs);
-    let max = runs.iter().map(PolicedRun::max_passed).max().unwrap_or(0) as f64 / THROUGHPUT_WINDOW_NS as f64;
-    rates.extend((0..CANDIDATES as i32).map(|i| max * RATIO.powi(ABOVE_MAX - i)));
+    let largest = |window| runs.iter().map(|run| run.max_throughput(window)).fold(0.0, f64::max);
+    let (max, of_burst) = (largest(THROUGHPUT_WINDOW_NS), largest(BURST_WINDOW_NS));
+    let upwards = (-BELOW_MAX..).map(|i| max * RATIO.powi(i));
+    rates.extend(upwards.take_while(|rate| max > 0.0 && *rate <= of_burst.max(max * RATIO.powi(ABOVE_MAX))));
     rates
 }
 
