@@ -228,7 +228,7 @@ fit-measure: build ## `fit` to folders of `measure` through the emulator, into d
 	$(BIN)/python -m studies.fit.from_measure $(if $(KEPT),--kept $(KEPT)) docs/evidence/fit-measure.md
 
 # Debian: apt-get install libns3-dev g++ iperf3 tcpdump iproute2 ethtool. Links whose program is absent are left out.
-fit-foreign: build ## `fit` to links that this engine did not make (kernel, ns-3, recordings), into docs/evidence/fit-foreign.md: five minutes
+fit-foreign: build ## `fit` to links that this engine did not make (kernel, kernel in virtual time, ns-3, recordings), into docs/evidence/fit-foreign.md: half an hour
 	$(BIN)/python -m studies.fit.foreign.page --kept runs/fit-foreign docs/evidence/fit-foreign.md
 
 # In parts: make advise-accuracy KEPT=runs/advise.jsonl MINUTES=9, again until all are done.
