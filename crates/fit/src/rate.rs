@@ -117,8 +117,11 @@ pub fn estimate(runs: &[DirectionFacts], margin: i64, draws: usize, rng: &mut Rn
 /// The rate, or its bounds if bursts alone show it: a token bucket may limit what lasts.
 pub fn without_bursts(rate: &Fitted<ServiceRate>, runs: &[DirectionFacts]) -> Fitted<ServiceRate> {
     let seen = runs.iter().filter_map(max_throughput).fold(0.0, f64::max);
-    let ratio = if rate.evidence.method == RateMethod::Mode { LIMITS.max_burst_ratio } else { LIMITS.max_mean_burst_ratio };
-    match rate.value.filter(|rate| *rate > ratio * seen) {
+    let is_mode = rate.evidence.method == RateMethod::Mode;
+    let ratio = if is_mode { LIMITS.max_burst_ratio } else { LIMITS.max_mean_burst_ratio };
+    let width = rate.hi.zip(rate.lo).map_or(0.0, |(hi, lo)| hi - lo);
+    let is_wide = |rate: f64| !is_mode && width > 2.0 * LIMITS.max_burst_half_width * rate;
+    match rate.value.filter(|rate| *rate > ratio * seen || (*rate > seen && is_wide(*rate))) {
         Some(value) if rate.evidence.gaps > 0 && rate.evidence.busy_s < LIMITS.min_busy_s => {
             Fitted::bounded(max_carried(runs), rate.hi, ServiceRate { bursts: Some(value), ..rate.evidence.clone() })
         }

@@ -41,6 +41,8 @@ thresholds! {
     max_burst_ratio: f64 = 4.0;
     /// The same if service times do not agree.
     max_mean_burst_ratio: f64 = 2.0;
+    /// Maximum relative half-width of the mean rate of bursts alone: service times of one link agree.
+    max_burst_half_width: f64 = 0.1;
     /// Minimum relative half-width of a rate's interval: a quartz is off by up to 100 ppm.
     clock_error: f64 = 1e-4;
     /// Time after which a link that keeps the order delays packets by jitter as ever, in 95 % quantiles
