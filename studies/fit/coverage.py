@@ -195,7 +195,9 @@ def misses(done: Sequence[FittedInput]) -> Iterator[str]:
 
 
 def page(done: Sequence[FittedInput], before: Sequence[FittedInput]) -> str:
-    """The page."""
+    """The page; of `before`, the fits to the same inputs count."""
+    fits = {(one.cluster, one.kind) for one in done}
+    before = [one for one in before if (one.cluster, one.kind) in fits]
     seeds = sorted({one.seed for one in done})
     links = {one.cluster: one.link for one in done}
     kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(links.values()).items())
