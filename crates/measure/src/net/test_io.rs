@@ -141,8 +141,16 @@ impl FlowIo {
 
     /// Bytes of payload that the connections may still move; 0 ends the test.
     pub fn room(&self) -> u64 {
+        if self.max_bytes == u64::MAX {
+            return u64::MAX;
+        }
         let moved = tcp_wire_bytes(self.bytes()).saturating_add(self.retransmitted);
         payload_of(self.max_bytes.saturating_sub(moved))
+    }
+
+    /// The room, at most so many bytes.
+    pub fn room_up_to(&self, max: usize) -> usize {
+        usize::try_from(self.room()).map_or(max, |room| room.min(max))
     }
 
     /// Why the test ends early, if its bytes have moved.

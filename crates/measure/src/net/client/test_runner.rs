@@ -114,7 +114,7 @@ impl<'a> TestRunner<'a> {
         for (t, f) in ready {
             let (number, now) = (self.tests[t].number, self.client.clock.now());
             if let (TestIo::Flows(flows), Some(keys)) = (&mut self.tests[t].io, self.client.control.keys()) {
-                let room = usize::try_from(flows.room()).unwrap_or(usize::MAX).min(self.client.scratch.len());
+                let room = flows.room_up_to(self.client.scratch.len());
                 if room == 0 {
                     continue;
                 }
@@ -172,7 +172,7 @@ impl<'a> TestRunner<'a> {
                     flows.end();
                 }
                 let keys = self.client.control.keys();
-                let room = usize::try_from(flows.room()).unwrap_or(usize::MAX).min(self.client.scratch.len());
+                let room = flows.room_up_to(self.client.scratch.len());
                 for flow in flows.flows.iter_mut().filter(|f| f.due(now) <= now) {
                     let name = flow.spec.number;
                     flow.advance(now, &mut self.client.scratch[..room], |since| {
