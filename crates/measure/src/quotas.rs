@@ -163,21 +163,8 @@ mod tests {
     #[test]
     fn rate_duration_rows_tests_and_connections_are_refused_when_each_exceeds_its_quota() {
         let quotas = Quotas { rate_bps: 7_999_999, test_ns: 10 * SECOND, rows: 20_000, ..Quotas::default() };
-        let bulk = |down, seconds| {
-            let (duration_ns, sample_ns) = (seconds * SECOND, 10 * MS);
-            let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
-            TestSpec::Bulk(Bulk {
-                down,
-                up: 0,
-                congestion,
-                send_buffer,
-                receive_buffer,
-                receive_window,
-                duration_ns,
-                sample_ns,
-                max_bytes: None,
-            })
-        };
+        let bulk =
+            |down, seconds| TestSpec::Bulk(Bulk { down, duration_ns: seconds * SECOND, sample_ns: 10 * MS, ..Bulk::default() });
         let refused =
             |spec: &TestSpec, running| quotas.admit(spec, running, &mut SessionUsage::default()).unwrap_err().to_string();
         assert!(refused(&train(1), 0).contains("b/s"));

@@ -65,7 +65,7 @@ impl Train {
 }
 
 /// TCP connections with unlimited data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Document)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, Document)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
     /// Number of connections in each direction.

@@ -19,19 +19,7 @@ const ANSWERED: Duration = Duration::from_millis(100);
 const SESSIONS: [&str; 4] = ["--most-sessions", "6", "--most-sessions-per-peer", "6"];
 
 fn bulk(down: u16, seconds: i64) -> TestSpec {
-    let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
-    let (duration_ns, sample_ns) = (seconds * SECOND, 10 * MS);
-    TestSpec::Bulk(Bulk {
-        down,
-        up: 0,
-        congestion,
-        send_buffer,
-        receive_buffer,
-        receive_window,
-        duration_ns,
-        sample_ns,
-        max_bytes: None,
-    })
+    TestSpec::Bulk(Bulk { down, duration_ns: seconds * SECOND, sample_ns: 10 * MS, ..Bulk::default() })
 }
 
 fn down(payload: u32, gap_ns: i64, count: u32) -> TestSpec {

@@ -30,19 +30,7 @@ use std::time::{Duration, Instant};
 const PIECE: u64 = 70_000;
 
 fn bulk(down: u16, seconds: i64) -> TestSpec {
-    let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
-    let (duration_ns, sample_ns) = (seconds * SECOND, 100 * MS);
-    TestSpec::Bulk(Bulk {
-        down,
-        up: 0,
-        congestion,
-        send_buffer,
-        receive_buffer,
-        receive_window,
-        duration_ns,
-        sample_ns,
-        max_bytes: None,
-    })
+    TestSpec::Bulk(Bulk { down, duration_ns: seconds * SECOND, sample_ns: 100 * MS, ..Bulk::default() })
 }
 
 fn down(payload: u32, gap_ns: i64, count: u32) -> TestSpec {

@@ -17,19 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 fn bulk(down: u16, up: u16, seconds: i64) -> TestSpec {
-    let (congestion, send_buffer, receive_buffer, receive_window) = (None, None, None, None);
-    let (duration_ns, sample_ns) = (seconds * SECOND, 100 * MS);
-    TestSpec::Bulk(Bulk {
-        down,
-        up,
-        congestion,
-        send_buffer,
-        receive_buffer,
-        receive_window,
-        duration_ns,
-        sample_ns,
-        max_bytes: None,
-    })
+    TestSpec::Bulk(Bulk { down, up, duration_ns: seconds * SECOND, sample_ns: 100 * MS, ..Bulk::default() })
 }
 
 fn train(count: u32) -> TestSpec {
