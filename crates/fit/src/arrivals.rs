@@ -2,6 +2,7 @@
 
 use crate::facts::{DirectionFacts, LinkPacket, Outcome};
 use crate::thresholds::LIMITS;
+use ackclock_trace::join::policer::max_bytes_within;
 
 /// The time between two consecutive arrivals of a busy link.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -221,16 +222,7 @@ pub fn max_carried(runs: &[DirectionFacts]) -> Option<f64> {
 pub fn max_bytes(facts: &DirectionFacts, window: i64) -> Option<u64> {
     let mut arrivals: Vec<(i64, u32)> = facts.packets.iter().filter_map(|p| Some((p.arrival()?, p.len))).collect();
     arrivals.sort_unstable();
-    let (mut from, mut bytes, mut max) = (0, 0u64, 0u64);
-    for &(at, len) in &arrivals {
-        bytes += u64::from(len);
-        while at - arrivals[from].0 >= window {
-            bytes -= u64::from(arrivals[from].1);
-            from += 1;
-        }
-        max = max.max(bytes);
-    }
-    (arrivals.len() >= 2).then_some(max)
+    (arrivals.len() >= 2).then(|| max_bytes_within(&arrivals, window))
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
     // What jitter adds to an arrival does not show that the next packet waited.
     let margin = quantile_of_sorted(&isolated.above_min(), 0.95).unwrap_or(0.0) as i64;
     let mut rate = rate::estimate(runs, margin, draws, &mut rng("rate"));
-    let at_least = rate_by_size::at_least(&isolated, draws, &mut rng("at least")).into_iter().chain(rate.lo).reduce(f64::max);
+    let carried = rate.lo;
     if rate.status == Status::Bounded {
         rate = rate_by_size::estimate(rate, runs, &isolated, draws, &mut rng("rate"));
     }
@@ -128,9 +128,13 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
         let Fitted { status, value, lo, hi, draws, .. } = found.rate.clone();
         rate = Fitted { status, value, lo, hi, draws, evidence: steady };
     }
-    if let Some(value) = rate.value {
-        isolated = IsolatedDelays::of(runs, 8e9 / value);
-    }
+    let at_least = match rate.value {
+        Some(value) => {
+            isolated = IsolatedDelays::of(runs, 8e9 / value);
+            None
+        }
+        None => rate_by_size::at_least(&isolated, draws, &mut rng("at least")).into_iter().chain(carried).reduce(f64::max),
+    };
     // A packet that finds tokens passes at the rate of bursts.
     let rates: Vec<f64> = match &shaper {
         Some(found) => vec![found.evidence.peak],

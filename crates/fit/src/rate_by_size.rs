@@ -134,15 +134,23 @@ fn slope(classes: &[LengthClass], floor: impl Fn(&LengthClass) -> f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// ACKs with and without SACK blocks over a link of 1 Mb/s; `noise` in nanoseconds.
+    /// 400 ACKs with and without SACK blocks, and the delay of each by its length, nanoseconds, beside what was
+    /// seen to pass.
+    fn by_delays(
+        lens: [u32; 5],
+        mut delay: impl FnMut(u32) -> f64,
+        seen: &[DirectionFacts],
+        lo: Option<f64>,
+    ) -> Fitted<ServiceRate> {
+        let delays = (0..400).map(|i| (lens[i % 5], delay(lens[i % 5]))).collect();
+        let isolated = IsolatedDelays { delays, common_len: 52, ..IsolatedDelays::default() };
+        let bounded = Fitted::bounded(lo, None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
+        estimate(bounded, seen, &isolated, 200, &mut Rng::for_element(1, "size"))
+    }
+
+    /// Over a link of 1 Mb/s; `noise` in nanoseconds.
     fn fitted(mut noise: impl FnMut() -> f64) -> Fitted<ServiceRate> {
-        let delays = (0..400).map(|i| {
-            let len = [52, 52, 52, 64, 72][i % 5];
-            (len, 20e6 + 8000.0 * f64::from(len) + noise())
-        });
-        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52, ..IsolatedDelays::default() };
-        let bounded = Fitted::bounded(Some(1e5), None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
-        estimate(bounded, &[], &isolated, 200, &mut Rng::for_element(1, "size"))
+        by_delays([52, 52, 52, 64, 72], |len| 20e6 + 8000.0 * f64::from(len) + noise(), &[], Some(1e5))
     }
 
     #[test]
@@ -174,13 +182,8 @@ mod tests {
     fn delays_of_lengths_show_nothing_when_they_are_not_in_proportion() {
         // A host sends ACKs with SACK blocks 40 us later, however long they are.
         let mut rng = Rng::for_element(4, "host");
-        let delays = (0..400).map(|i| {
-            let len = [52, 52, 52, 64, 80][i % 5];
-            (len, 20e6 + if len > 52 { 40e3 } else { 0.0 } + rng.exponential(5e3))
-        });
-        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52, ..IsolatedDelays::default() };
-        let bounded = Fitted::bounded(Some(1e5), None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
-        let fit = estimate(bounded, &[], &isolated, 200, &mut Rng::for_element(1, "size"));
+        let delay = |len| 20e6 + if len > 52 { 40e3 } else { 0.0 } + rng.exponential(5e3);
+        let fit = by_delays([52, 52, 52, 64, 80], delay, &[], Some(1e5));
         assert_eq!(fit.evidence.method, RateMethod::Throughput, "{fit:?}");
     }
 
@@ -188,13 +191,8 @@ mod tests {
     fn delays_of_lengths_show_nothing_when_they_differ_by_the_jitter_of_hosts() {
         // 28 bytes take 4.5 us at 50 Mb/s; the host adds up to 40 us to each packet.
         let mut rng = Rng::for_element(4, "host");
-        let delays = (0..400).map(|i| {
-            let len = [52, 52, 52, 64, 80][i % 5];
-            (len, 20e6 + 160.0 * f64::from(len) + 40e3 * libm::sqrt(rng.uniform()))
-        });
-        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52, ..IsolatedDelays::default() };
-        let bounded = Fitted::bounded(Some(1e5), None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
-        let fit = estimate(bounded, &[], &isolated, 200, &mut Rng::for_element(1, "size"));
+        let delay = |len| 20e6 + 160.0 * f64::from(len) + 40e3 * libm::sqrt(rng.uniform());
+        let fit = by_delays([52, 52, 52, 64, 80], delay, &[], Some(1e5));
         assert_eq!(fit.evidence.method, RateMethod::Throughput, "{fit:?}");
     }
 
@@ -203,10 +201,7 @@ mod tests {
         use crate::facts::{LinkPacket, Outcome};
         let packet = |i: i64| LinkPacket { sent: i * 100_000, len: 1500, outcome: Outcome::Arrived(i * 100_000 + 20_000_000) };
         let seen = [DirectionFacts { packets: (0..4000).map(packet).collect(), ..DirectionFacts::default() }];
-        let delays = (0..400).map(|i| ([52, 52, 52, 64, 72][i % 5], 20e6 + 8000.0 * f64::from([52, 52, 52, 64, 72][i % 5])));
-        let isolated = IsolatedDelays { delays: delays.collect(), min: None, common_len: 52, ..IsolatedDelays::default() };
-        let bounded = Fitted::bounded(max_carried(&seen), None, ServiceRate::without_queue(RateMethod::Throughput, vec![]));
-        let fit = estimate(bounded, &seen, &isolated, 200, &mut Rng::for_element(1, "size"));
+        let fit = by_delays([52, 52, 52, 64, 72], |len| 20e6 + 8000.0 * f64::from(len), &seen, max_carried(&seen));
         assert_eq!((fit.status, fit.hi), (Status::Bounded, None), "{fit:?}");
         assert!(fit.lo.unwrap() > 100e6);
     }

@@ -70,8 +70,8 @@ pub struct RunReport {
 }
 
 /// The parameters of the link between both ends of these captures. Each pair of captures with
-/// packets in common is a run over the same path; pairs that overlap in time are one run; runs are pooled. `clock_error_ns`: maximum error of
-/// all clocks, if known. InputError: a capture has no partner, or a pair shows no path.
+/// packets in common is a run over the same path; pairs that overlap in time are one run; runs are
+/// pooled. `clock_error_ns`: maximum error of all clocks, if known. InputError: a capture has no partner, or a pair shows no path.
 #[pyfunction]
 #[pyo3(signature = (captures, clock_error_ns, draws, seed))]
 pub fn fit_link<'py>(

@@ -207,18 +207,23 @@ impl PolicedRun {
 
     /// The largest throughput of a window in nanoseconds, bytes per nanosecond.
     fn max_throughput(&self, window: i64) -> f64 {
-        let passed: Vec<&PolicedPacket> = self.packets.iter().filter(|packet| packet.fate != Fate::Lost).collect();
-        let (mut from, mut bytes, mut max) = (0, 0u64, 0u64);
-        for packet in &passed {
-            bytes += u64::from(packet.len);
-            while packet.at - passed[from].at >= window {
-                bytes -= u64::from(passed[from].len);
-                from += 1;
-            }
-            max = max.max(bytes);
-        }
-        max as f64 / window as f64
+        let passed = self.packets.iter().filter(|packet| packet.fate != Fate::Lost).map(|packet| (packet.at, packet.len));
+        max_bytes_within(&passed.collect::<Vec<_>>(), window) as f64 / window as f64
     }
+}
+
+/// The maximum of bytes within a time, nanoseconds, of packets with their times, in order, and lengths.
+pub fn max_bytes_within(packets: &[(i64, u32)], window: i64) -> u64 {
+    let (mut from, mut bytes, mut max) = (0, 0u64, 0u64);
+    for &(at, len) in packets {
+        bytes += u64::from(len);
+        while at - packets[from].0 >= window {
+            bytes -= u64::from(packets[from].1);
+            from += 1;
+        }
+        max = max.max(bytes);
+    }
+    max
 }
 
 /// Number of times that the deficit, of packets in order, went from less than a quarter of the burst to
