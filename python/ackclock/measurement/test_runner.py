@@ -444,31 +444,23 @@ class TestRunner:
     def _transfers(self) -> None:
         for direction in self.directions:
             for size in self.plan.sizes:
-                spec: Transfers = {
+                one: Transfers = {
                     "way": direction,
                     "bytes": size_bytes(size),
-                    "count": min(self.plan.repeats, self._transfers_within(size_bytes(size), f"{size} {direction}")),
+                    "count": 1,
                     "congestion": self.plan.congestion[0],
                     "every_ns": 0,
                     "limit_ns": LONGEST_TRANSFER_NS,
                 }
-                if spec["count"]:
+                label = f"{size} {direction}"
+                count = self._repeats_within({"transfers": one}, label)
+                if count:
                     purpose: Purpose = {"kind": "transfers", "way": direction, "size": size}
-                    self._go([{"transfers": spec}], f"{size} {direction}", purpose)
+                    self._go([{"transfers": {**one, "count": count}}], label, purpose)
 
-    def _transfers_within(self, size: int, label: str) -> int:
-        """How many transfers of a size fit in the bytes that are left."""
-        one: TestSpec = {
-            "transfers": {
-                "way": "down",
-                "bytes": size,
-                "count": 1,
-                "congestion": None,
-                "every_ns": 0,
-                "limit_ns": LONGEST_TRANSFER_NS,
-            }
-        }
+    def _repeats_within(self, one: TestSpec, label: str) -> int:
+        """How many of the plan's repeats of a transfer fit in the bytes that are left."""
         fit = int(self.budget.left * (1 - SPARE) / cost(one))
         if fit < self.plan.repeats:
             self.budget.leave_out("transfers", f"{label}: {self.plan.repeats - fit} of {self.plan.repeats}")
-        return fit
+        return min(self.plan.repeats, fit)
