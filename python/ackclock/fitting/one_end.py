@@ -20,7 +20,7 @@ from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.errors import InputError
 from ackclock.fitting.engine import carried_at_end
 from ackclock.fitting.hop import FittedHop, LinkDescription, hop_of, used_values
-from ackclock.fitting.media import distance, of_draws
+from ackclock.fitting.media import AS_GOOD, LIKE_A_REPEAT, distance, of_draws
 from ackclock.fitting.parameters import (
     GUESS,
     MIN_PACKETS_BYTES,
@@ -82,8 +82,6 @@ STANDING = 0.1
 OF_WINDOW = "the receive window limited the input, and no queue stood: the link may be faster"
 WITHOUT_LOSS = (0.85, 1.0, 1.2)
 """Queues that are tried without losses of the channel, relative to the best one with them."""
-LIKE_REPEAT, AS_GOOD = 6.0, 3.0
-"""Distance of a repeat of the input, and the difference of distances that a repeat may have."""
 SEEDS = (1, 2)
 REPEATS = range(1, 7)
 """Seeds of the replays of which one is like the input, if the link may have made it."""
@@ -309,7 +307,7 @@ def fit_one_end(end: OneEnd, variant: str | None, count: int, seed: int) -> tupl
     drawn = _draws(search, score, (rate, queue, loss), count, seed)
     without = min(search.distance(rate, queue * step, 0.0) for step in WITHOUT_LOSS) if loss else math.inf
     point = rate, queue, loss, delay_interval(end, rate)[1]
-    parameters = _parameters(end, point, drawn, score, may_be_queue=without <= max(score, LIKE_REPEAT) + AS_GOOD)
+    parameters = _parameters(end, point, drawn, score, may_be_queue=without <= max(score, LIKE_A_REPEAT) + AS_GOOD)
     texts = [*remarks(end), *([unlike(score)] if score > AGREEING else [])]
     return LinkDescription(parameters, hop_of(used_values(parameters)), texts), score
 
