@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ackclock.documents.engine import (
         CaptureSummary,
         DirectionReport,
+        Finding,
         FlowReport,
         Report,
         UdpDirectionReport,
@@ -348,8 +349,8 @@ def _udp_findings(flows: Sequence[UdpFlowReport]) -> Table:
         table.add_column(column, overflow="fold")
     for flow in flows:
         for finding in flow.get("diagnosis") or ():
-            text = finding["evidence"] + (f"\n-> {finding['advice']}" if finding["advice"] else "")
-            table.add_row(flow["client"], flow["server"], finding["direction"], finding["finding"], text)
+            row = finding["direction"], finding["finding"], _with_advice(finding)
+            table.add_row(flow["client"], flow["server"], *row)
     return table
 
 
@@ -377,6 +378,11 @@ def _crossing(direction: DirectionReport | UdpDirectionReport) -> list[str]:
     ]
 
 
+def _with_advice(finding: Finding) -> str:
+    """The evidence, and the advice in a line of its own."""
+    return finding["evidence"] + (f"\n-> {finding['advice']}" if finding["advice"] else "")
+
+
 _FULL, _SENTENCE, _NAME = range(3)
 """What a finding has: evidence and advice, its sentence, or its name alone."""
 
@@ -393,8 +399,7 @@ def _findings(document: Report, forms: Sequence[int]) -> Table:
             share = f" ({column_percent(finding['share'])})" if finding["share"] else ""
             named.append(f"{finding['finding']}{share}")
             continue
-        full = finding["evidence"] + (f"\n-> {finding['advice']}" if finding["advice"] else "")
-        text = full if form == _FULL else finding["sentence"]
+        text = _with_advice(finding) if form == _FULL else finding["sentence"]
         table.add_row(
             str(flow["flow"]), finding["direction"], finding["finding"], column_percent(finding["share"]), text
         )
