@@ -9,6 +9,7 @@ from heapq import merge
 from pathlib import Path
 
 HEADER_BYTES = 24
+ETHERNET_BYTES, IP_BYTES = 14, 20
 _RECORD = struct.Struct("<IIII")
 _TICK_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}
 """Nanoseconds of a record's unit of time, by the magic number in little-endian order."""
@@ -21,6 +22,16 @@ class Record:
     at_ns: int
     length: int
     data: bytes
+
+    @property
+    def flags(self) -> int:
+        """Of TCP, on Ethernet and IPv4 without options."""
+        return self.data[ETHERNET_BYTES + IP_BYTES + 13]
+
+    @property
+    def stream(self) -> bytes:
+        """The sender's address, on Ethernet and IPv4."""
+        return self.data[ETHERNET_BYTES + 12 : ETHERNET_BYTES + 16]
 
 
 @dataclass(frozen=True)

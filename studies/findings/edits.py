@@ -7,34 +7,16 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from studies.analyzer.perturbations import PCAP_HEADER, swapped
+from studies import pcap_records
+from studies.analyzer.perturbations import swapped
+from studies.pcap_records import ETHERNET_BYTES, IP_BYTES, Record
 
-_RECORD = struct.Struct("<IIII")
-_ETHERNET, _IP = 14, 20
 _SYN, _RESET, _SYN_ACK = 0x02, 0x04, 0x12
 _WINDOW_SCALE, _NO_OPERATION = 3, 1
-
-
-@dataclass(frozen=True)
-class Record:
-    """A record of a pcap with microseconds: its time, the packet's length, the captured bytes."""
-
-    at_ns: int
-    length: int
-    data: bytes
-
-    @property
-    def flags(self) -> int:
-        return self.data[_ETHERNET + _IP + 13]
-
-    @property
-    def stream(self) -> bytes:
-        """The sender's address."""
-        return self.data[_ETHERNET + 12 : _ETHERNET + 16]
 
 
 Edit = Callable[[Sequence[Record], random.Random], Sequence[Record]]
@@ -45,23 +27,8 @@ def apply(name: str, captures: Mapping[str, Path], seed: int) -> None:
     for end, path in captures.items():
         if end not in ENDS.get(name, (end,)):
             continue
-        raw = path.read_bytes()
-        records = EDITS[name](_read(raw), random.Random(seed))
-        path.write_bytes(raw[:PCAP_HEADER] + b"".join(map(_written, records)))
-
-
-def _read(raw: bytes) -> list[Record]:
-    at, records = PCAP_HEADER, []
-    while at < len(raw):
-        seconds, microseconds, captured, length = _RECORD.unpack_from(raw, at)
-        at += _RECORD.size + captured
-        records.append(Record(1000 * (seconds * 1_000_000 + microseconds), length, raw[at - captured : at]))
-    return records
-
-
-def _written(record: Record) -> bytes:
-    seconds, microseconds = divmod(record.at_ns // 1000, 1_000_000)
-    return _RECORD.pack(seconds, microseconds, len(record.data), record.length) + record.data
+        capture = pcap_records.read(path)
+        pcap_records.write(path, capture.of(EDITS[name](capture.records, random.Random(seed))))
 
 
 def _clock_steps(records: Sequence[Record], draw: random.Random) -> Sequence[Record]:
@@ -92,19 +59,19 @@ def _translated(records: Sequence[Record], draw: random.Random) -> Sequence[Reco
     """Each packet twice: as it enters a translator, and 30 to 90 us later as it leaves it, with
     another address and port of the client, and a TTL of one less."""
     client = records[0].stream
-    port = records[0].data[_ETHERNET + _IP : _ETHERNET + _IP + 2]
+    port = records[0].data[ETHERNET_BYTES + IP_BYTES : ETHERNET_BYTES + IP_BYTES + 2]
     shift = draw.randrange(1, 20_000)
     out = list(records)
     for record in records:
         data = bytearray(record.data)
         at = 0 if record.stream == client else 4
-        data[_ETHERNET + 12 + at : _ETHERNET + 16 + at] = bytes((203, 0, 113, 7))
-        ports = _ETHERNET + _IP + at // 2
+        data[ETHERNET_BYTES + 12 + at : ETHERNET_BYTES + 16 + at] = bytes((203, 0, 113, 7))
+        ports = ETHERNET_BYTES + IP_BYTES + at // 2
         (old,) = struct.unpack_from("!H", data, ports)
         base = struct.unpack("!H", port)[0]
         if old >= 1024 or old == base:
             struct.pack_into("!H", data, ports, 1024 + (old + shift) % 64_000)
-        data[_ETHERNET + 8] -= 1
+        data[ETHERNET_BYTES + 8] -= 1
         out.append(replace(record, at_ns=record.at_ns + 1000 * draw.randrange(30, 90), data=bytes(data)))
     return sorted(out, key=lambda record: record.at_ns)
 
@@ -115,8 +82,8 @@ def _scale_stripped(records: Sequence[Record], _: random.Random) -> Sequence[Rec
 
 
 def _without_scale(record: Record) -> Record:
-    data, at = bytearray(record.data), _ETHERNET + _IP + 20
-    end = _ETHERNET + _IP + 4 * (data[_ETHERNET + _IP + 12] >> 4)
+    data, at = bytearray(record.data), ETHERNET_BYTES + IP_BYTES + 20
+    end = ETHERNET_BYTES + IP_BYTES + 4 * (data[ETHERNET_BYTES + IP_BYTES + 12] >> 4)
     while at < end and data[at]:
         if data[at] == _NO_OPERATION:
             at += 1
@@ -133,15 +100,15 @@ def _untranslated(records: Sequence[Record], draw: random.Random) -> Sequence[Re
     client = records[0].stream
     data = [number for number, record in enumerate(records) if record.stream != client and record.length > 500]
     at = data[draw.randrange(len(data) // 4, len(data) // 2)]
-    packet, ip = bytearray(records[at].data), _ETHERNET
+    packet, ip = bytearray(records[at].data), ETHERNET_BYTES
     packet[ip + 12 : ip + 16] = bytes((10, 244, 1, 9))
     sent = next(record for record in reversed(records[:at]) if record.stream == client)
-    reset = bytearray(sent.data[: ip + _IP + 20])
+    reset = bytearray(sent.data[: ip + IP_BYTES + 20])
     reset[ip + 16 : ip + 20] = packet[ip + 12 : ip + 16]
-    struct.pack_into("!H", reset, ip + 2, _IP + 20)
+    struct.pack_into("!H", reset, ip + 2, IP_BYTES + 20)
     # With the number that the packet acknowledges, and no ACK (RFC 9293, section 3.5.2).
-    reset[ip + _IP + 4 : ip + _IP + 8] = packet[ip + _IP + 8 : ip + _IP + 12]
-    reset[ip + _IP + 8 : ip + _IP + 14] = bytes((0, 0, 0, 0, 5 << 4, _RESET))
+    reset[ip + IP_BYTES + 4 : ip + IP_BYTES + 8] = packet[ip + IP_BYTES + 8 : ip + IP_BYTES + 12]
+    reset[ip + IP_BYTES + 8 : ip + IP_BYTES + 14] = bytes((0, 0, 0, 0, 5 << 4, _RESET))
     answer = Record(records[at].at_ns + 20_000, len(reset), bytes(reset))
     return [*records[:at], replace(records[at], data=bytes(packet)), answer, *records[at + 1 :]]
 

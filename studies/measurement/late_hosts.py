@@ -59,16 +59,10 @@ class EmulatedLink:
             hop["rate"]["down"] = {"trace": self.trace}
         if self.loss:
             hop["loss"] = {"mean": self.loss}
-        for direction, size in self.queue_bytes.items():
-            bytes_ = {"bytes": f"{size} B"} if self.queue == "droptail" else {}
-            hop[f"queue.{direction}"] = {"kind": self.queue, **bytes_}
-        return to_toml({"title": self.name, "source": "test", "hop": [_nested(hop)]})
-
-
-def _nested(hop: dict[str, Any]) -> dict[str, Any]:
-    """``queue.down`` as ``down`` of the table ``queue``."""
-    queue = {key.removeprefix("queue."): hop.pop(key) for key in [key for key in hop if key.startswith("queue.")]}
-    return {**hop, "queue": queue}
+        sizes = self.queue_bytes.items()
+        limits = {direction: {"bytes": f"{size} B"} if self.queue == "droptail" else {} for direction, size in sizes}
+        hop["queue"] = {direction: {"kind": self.queue, **limit} for direction, limit in limits.items()}
+        return to_toml({"title": self.name, "source": "test", "hop": [hop]})
 
 
 def links(seed: int = SEED, count: int = COUNT) -> Iterator[EmulatedLink]:
