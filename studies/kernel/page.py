@@ -73,13 +73,13 @@ SYN; RTT is the mean over time of the sender's smoothed RTT (TCP_INFO every 20 m
 `retransmitted` is the number of retransmitted segments.
 
 The figures are medians of {seeds} runs of the kernel, each with another seed of the link's random
-numbers, and of {seeds} seeds of the simulator, each started when the kernel's of that seed was, with
+numbers, and of the simulator's with the same seeds, each started when the kernel's was, with
 minimum and maximum in brackets where they differ. If fewer runs of the kernel were valid, the last column has their number; "kernel measured
 earlier" marks rows by an earlier version of the emulator, three runs of one seed unless a number
-is given. A run is valid if the emulation's [grade](../reference/emulate.md) is exact or usable and the sender's
-process woke at most 10 ms late; rows without grades had a deadline of 1 ms, or of a frame if the
-link is a radio that sends in frames. `load` is the load average of the machine, which was shared
-with other work, `steal` the CPU time that its hypervisor gave to others. The tolerances are 5 % of goodput, 10 % of RTT,
+is given. A run is valid if the emulation's [grade](../reference/emulate.md) is exact or usable, the sender's
+process woke at most 10 ms late and the hypervisor gave at most 2 % of the CPU time to others (`steal`);
+rows without grades had a deadline of 1 ms, or of a frame if the link is a radio that sends in
+frames. `load` is the load average of the machine, which was shared with other work. The tolerances are 5 % of goodput, 10 % of RTT,
 and a factor of 1.5 or 5 segments of retransmissions.
 
 Links: `wide` is 10 Mb/s, 100 ms, 125 kB of buffer; `narrow` 2 Mb/s down, 256 kb/s up, 60 ms, 30
@@ -118,8 +118,8 @@ def spread(values: Sequence[float], form: str) -> str:
 
 @dataclass(frozen=True)
 class KernelSide:
-    """The kernel's part of a row: its cells, the medians, the start of each seed's transfer since
-    the link's, and a note."""
+    """The kernel's part of a row: its cells, the medians, the start of each measured seed's
+    transfer since the link's, and a note."""
 
     goodput: str
     rtt: str
@@ -133,13 +133,6 @@ class KernelSide:
     note: str
 
 
-def starts_s(measured: Sequence[Transfer]) -> dict[int, float]:
-    """The start of each seed's transfer; of a seed without one, that of another."""
-    own = {run.seed: run.began_s for run in measured}
-    others = [run.began_s for run in measured]
-    return {seed: own.get(seed, others[at % len(others)]) for at, seed in enumerate(SEEDS)}
-
-
 def of_transfers(measured: Sequence[Transfer], seeds: Sequence[int] = SEEDS) -> KernelSide:
     figures, grades = [run.figures for run in measured], [run.grade for run in measured]
     return KernelSide(
@@ -151,7 +144,7 @@ def of_transfers(measured: Sequence[Transfer], seeds: Sequence[int] = SEEDS) -> 
         spread([run.load for run in measured], ".0f"),
         spread([run.steal_percent for run in measured], ".1f"),
         median(figures),
-        starts_s(measured),
+        {run.seed: run.began_s for run in measured},
         "" if len(figures) >= len(seeds) else f" ({len(figures)} {'run' if len(figures) == 1 else 'runs'})",
     )
 
@@ -250,7 +243,8 @@ def rows(
             if kernel is None:
                 yield (link, variant, missing(variant) or NO_VALID_TRANSFER)
             else:
-                yield (link, variant, *cells(simulator(link, variant, SECONDS, kernel.began_s), kernel))
+                simulated = simulator(link, variant, SECONDS, kernel.began_s, sorted(kernel.began_s))
+                yield (link, variant, *cells(simulated, kernel))
 
 
 def part(about: str, variants: Sequence[str], store: TransferStore, page: str) -> str:
