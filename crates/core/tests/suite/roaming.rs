@@ -7,10 +7,10 @@ use ackclock_core::medium::wimax::contention::{self, BackoffConfig, Region};
 use ackclock_core::medium::wimax::frame::{FrameConfig, Split};
 use ackclock_core::medium::wimax::harq::HarqConfig;
 use ackclock_core::medium::wimax::maps::Maps;
-use ackclock_core::medium::wimax::pdu::Pdu;
+use ackclock_core::medium::wimax::pdu::{MIN_FRAGMENT, Pdu};
 use ackclock_core::medium::wimax::phy::{Channel, Technique};
 use ackclock_core::medium::wimax::qos_class::ServiceFlow;
-use ackclock_core::medium::wimax::{self, StationConfig, UplinkConfig, WimaxConfig};
+use ackclock_core::medium::wimax::{self, RequestRule, StationConfig, UplinkConfig, WimaxConfig};
 use ackclock_core::medium::wlan::{AmpduConfig, Format};
 use ackclock_core::medium::{
     CellConfig, Direction, HalfDuplex, HalfDuplexConfig, Medium, RoamingConfig, Stream, Wimax, Wlan, WlanConfig,
@@ -32,7 +32,7 @@ fn us(us: u64) -> Span {
 }
 
 fn cell(error: f64) -> WimaxConfig {
-    let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16 };
+    let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16, tail_bytes: 0 };
     let frame = FrameConfig {
         channel,
         length: Span::from_ms(5),
@@ -40,13 +40,21 @@ fn cell(error: f64) -> WimaxConfig {
         rtg: us(5),
         split: Split::Ratio { down: 1, up: 1 },
         preamble: 3,
-        maps: Maps { mcs: 3, repetition: 1 },
+        maps: Maps { mcs: 3, repetition: 1, bytes: None },
         burst_gap: 1,
         uplink_preamble: 0,
         region: Region { opportunities: 5, layout: contention::RegionLayout::RequestOnly },
     };
     let backoff = BackoffConfig { start: 2, end: 6, tries: 16 };
-    let uplink = UplinkConfig { grant_frames: 2, request_timeout: 20, backoff, piggyback: true, bundling: true, min_grant: 0 };
+    let uplink = UplinkConfig {
+        grant_frames: 2,
+        request_timeout: 20,
+        backoff,
+        piggyback: true,
+        bundling: true,
+        min_grant: 0,
+        rule: RequestRule::Standard,
+    };
     let repair = [wimax::retransmission::RetransmissionMode::Harq(HarqConfig { attempts: 4, feedback: 2 }); 2];
     let rate_limits = [Vec::new(), Vec::new()];
     let error = [error, error];
@@ -58,7 +66,14 @@ fn cell(error: f64) -> WimaxConfig {
         loss: [None, None],
         rate_limits,
     }];
-    WimaxConfig { frame, pdu: Pdu { overhead_bytes: 10 }, uplink, repair, stations, connections: Vec::new() }
+    WimaxConfig {
+        frame,
+        pdu: Pdu { overhead_bytes: 10, min_fragment: MIN_FRAGMENT },
+        uplink,
+        repair,
+        stations,
+        connections: Vec::new(),
+    }
 }
 
 /// 802.11n with small aggregates.

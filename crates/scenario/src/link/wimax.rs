@@ -10,13 +10,13 @@ use crate::value::Value;
 use crate::values::{Bytes, Count, Duration, Pair, Time, pair};
 use crate::{Keys, word_enum};
 use ackclock_core::medium::MediumPlan;
-use ackclock_core::medium::wimax::WimaxPlan;
 use ackclock_core::medium::wimax::arq::ArqConfig;
 use ackclock_core::medium::wimax::frame::Split;
 use ackclock_core::medium::wimax::harq::HarqConfig;
 use ackclock_core::medium::wimax::mcs::{Mcs, OFDM, OFDMA};
 use ackclock_core::medium::wimax::plan::{ContentionPlan, LayoutPlan};
 use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
+use ackclock_core::medium::wimax::{RequestRule, WimaxPlan};
 use ackclock_core::units::Span;
 use serde_json::json;
 
@@ -46,6 +46,18 @@ word_enum! {
         RequestOnly = "request-only",
         Whole = "whole",
         Fractional = "fractional",
+    }
+}
+
+word_enum! {
+    /// How stations request bandwidth.
+    pub enum Requests {
+        /// As IEEE 802.16 has it.
+        Standard = "802.16",
+        /// As NIST's module for ns-2 was released.
+        NistReleased = "nist-released",
+        /// NIST's module with its bookkeeping of requests corrected.
+        NistCorrected = "nist-corrected",
     }
 }
 
@@ -311,6 +323,10 @@ pub struct Wimax {
     /// A grant may carry several packets.
     #[key(default = true)]
     pub bundling: bool,
+    /// How stations request: as IEEE 802.16 has it, or as NIST's module for ns-2 was released or with
+    /// its bookkeeping corrected (docs/models/wimax.md).
+    #[key(default = "802.16")]
+    pub requests: Requests,
     /// Retransmission of blocks; not with `harq`.
     #[key(example = Arq::example())]
     pub arq: Option<Arq>,
@@ -467,6 +483,11 @@ impl Wimax {
             piggyback: self.piggyback,
             min_grant_bytes: self.min_grant.map_or(0, Bytes::to_u32),
             bundling: self.bundling,
+            requests: match self.requests {
+                Requests::Standard => RequestRule::Standard,
+                Requests::NistReleased => RequestRule::NistReleased,
+                Requests::NistCorrected => RequestRule::NistCorrected,
+            },
             repair: [repair, repair],
             stations: self.stations().iter().map(|station| station.plan(MODULATION, frame)).collect(),
             connections: self.connections.iter().map(|connection| connection.config(frame)).collect(),

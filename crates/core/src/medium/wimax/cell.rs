@@ -119,6 +119,11 @@ impl Cell {
         self.tx[stream.index()].fragmenter.backlog(self.queues.of(stream), &self.config.pdu)
     }
 
+    /// Packets queued or sent in part.
+    pub fn packets(&mut self, stream: Stream) -> u64 {
+        self.tx[stream.index()].fragmenter.occupancy() + self.queues.of(stream).packets()
+    }
+
     /// Accepts an arriving packet: rate limits, then the queue.
     pub fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
         if self.tx[stream.index()].rate_limiters.is_empty() {

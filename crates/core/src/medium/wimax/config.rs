@@ -4,6 +4,7 @@ use super::amc::AmcConfig;
 use super::contention::BackoffConfig;
 use super::frame::FrameConfig;
 use super::pdu::Pdu;
+use super::phy::Technique;
 use super::qos_class::ServiceFlow;
 use super::rate_limit::{RateLimitConfig, TrafficFilter};
 use super::retransmission::RetransmissionMode;
@@ -12,6 +13,30 @@ use crate::medium::Direction;
 use crate::medium::radio_channel::{FadingConfig, LossCurve};
 use crate::units::PS_PER_S;
 use serde::{Deserialize, Serialize};
+
+/// How stations request bandwidth, and how the base station accounts for requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestRule {
+    /// IEEE 802.16: in the slots of the contention region, granted `grant_frames` later.
+    #[default]
+    Standard,
+    /// As NIST's module for ns-2 was released: a received request is the demand at once, and the
+    /// data that arrive after it, those of the same frame, too, are subtracted.
+    NistReleased,
+    /// NIST's module with the bookkeeping corrected: a request is the demand from the next map on.
+    NistCorrected,
+}
+
+impl RequestRule {
+    /// True with the frame, the contention and the schedulers of NIST's module.
+    pub fn is_nist(self) -> bool {
+        self != RequestRule::Standard
+    }
+}
+
+/// Bursts of a direction in a frame of NIST's module: its maps have ten elements.
+pub(super) const NIST_MAX_BURSTS: usize = 7;
 
 /// Uplink bandwidth requests and grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +52,8 @@ pub struct UplinkConfig {
     pub bundling: bool,
     /// Minimum size of a best-effort grant in bytes; data beyond the request may use the rest.
     pub min_grant: u32,
+    /// With one of NIST's, `grant_frames`, `piggyback`, `bundling` and `min_grant` have no effect.
+    pub rule: RequestRule,
 }
 
 /// Configuration per station.
@@ -178,6 +205,12 @@ impl WimaxConfig {
         self.stations.iter().try_for_each(StationConfig::check)?;
         check_count("the number of connections", self.connections.len() as u32, MAX_CONNECTIONS)?;
         self.connections.iter().try_for_each(|connection| connection.service.check())?;
+        ensure(!self.uplink.rule.is_nist() || self.frame.channel.technique == Technique::Ofdm, || {
+            "NIST's module has OFDM alone".into()
+        })?;
+        ensure(!self.uplink.rule.is_nist() || self.repair == [RetransmissionMode::None; 2], || {
+            "NIST's module has neither ARQ nor HARQ".into()
+        })?;
         self.repair.iter().try_for_each(|repair| match repair {
             RetransmissionMode::None => Ok(()),
             RetransmissionMode::Arq(arq) => arq.check(),

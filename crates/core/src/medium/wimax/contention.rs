@@ -36,23 +36,33 @@ const GAP: u32 = 1;
 impl Region {
     /// Columns of the uplink that the region occupies.
     pub fn columns(&self, channel: Channel) -> u32 {
+        match self.layout {
+            RegionLayout::Columns { columns } => columns,
+            _ if self.opportunities == 0 => 0,
+            RegionLayout::RequestOnly => 2 * self.opportunities + GAP,
+            _ => self.columns_before_requests(channel) + self.columns_of(channel, REQUEST) + GAP,
+        }
+    }
+
+    /// Columns of the region before its request opportunities: those of ranging.
+    pub fn columns_before_requests(&self, channel: Channel) -> u32 {
+        match self.columns_of(channel, RANGING) {
+            0 => 0,
+            columns => columns + GAP,
+        }
+    }
+
+    /// Columns of the opportunities of one kind, `(preamble symbols, payload bytes)` each.
+    fn columns_of(&self, channel: Channel, (preamble, payload): (u32, u32)) -> u32 {
         let n = self.opportunities;
         let bytes = |mcs: u8| {
             let set = channel.set();
             channel.slot_bytes(&set[usize::from(mcs).min(set.len() - 1)]).max(1)
         };
         match self.layout {
-            RegionLayout::Columns { columns } => columns,
-            _ if n == 0 => 0,
-            RegionLayout::RequestOnly => 2 * n + GAP,
-            RegionLayout::Whole { mcs } => {
-                let opportunity = |(preamble, payload): (u32, u32)| n * (preamble + payload.div_ceil(bytes(mcs)));
-                opportunity(RANGING) + opportunity(REQUEST) + 2 * GAP
-            }
-            RegionLayout::Fractional { mcs } => {
-                let packed = |(preamble, payload): (u32, u32)| n * preamble + (n * payload).div_ceil(bytes(mcs));
-                packed(RANGING) + packed(REQUEST) + 2 * GAP
-            }
+            RegionLayout::Columns { .. } | RegionLayout::RequestOnly => 0,
+            RegionLayout::Whole { mcs } => n * (preamble + payload.div_ceil(bytes(mcs))),
+            RegionLayout::Fractional { mcs } => n * preamble + (n * payload).div_ceil(bytes(mcs)),
         }
     }
 

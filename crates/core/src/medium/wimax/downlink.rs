@@ -2,9 +2,11 @@
 //!
 //! In OFDM all stations with the same MCS share a burst; in OFDMA each station has its own. Each
 //! burst costs a map element and a gap. A packet that does not fit into the rest of the frame is
-//! fragmented, and its station is first in the next frame.
+//! fragmented, and its station is first in the next frame. NIST's module has a burst for each station
+//! and sends its whole queue, in the order of a rotating list.
 
 use super::cell::{Cell, Payload, ScheduledPiece};
+use super::config::NIST_MAX_BURSTS;
 use super::phy::Technique;
 use super::qos_class::QosClass;
 use crate::element::Output;
@@ -67,6 +69,9 @@ impl DownlinkScheduler {
         self.grants = grants;
         self.free = 0;
         self.release_rate_limited(cell, out);
+        if cell.config.uplink.rule.is_nist() {
+            self.round_robin.iter_mut().filter(|class| !class.is_empty()).for_each(|class| class.rotate_left(1));
+        }
         self.send_retransmissions(cell);
         self.send_new(cell, out);
         self.close_units(cell);
@@ -109,6 +114,7 @@ impl DownlinkScheduler {
             let mut full = false;
             while let Some(station) = self.round_robin[class].pop_front() {
                 match self.serve(cell, station, out) {
+                    ServeResult::More if cell.config.uplink.rule.is_nist() => self.round_robin[class].push_front(station),
                     ServeResult::More => self.round_robin[class].push_back(station),
                     ServeResult::Empty => self.listed[station as usize] = false,
                     ServeResult::Stalled => stalled.push(station),
@@ -166,12 +172,17 @@ impl DownlinkScheduler {
     /// The burst for this station's packets, opened if necessary; `None` if the frame is full.
     fn burst_for(&mut self, cell: &mut Cell, station: u32) -> Option<usize> {
         let slot_bytes = cell.slot_bytes_of(Cell::down(station));
+        let nist = cell.config.uplink.rule.is_nist();
         let key = match cell.config.frame.channel.technique {
-            Technique::Ofdm => slot_bytes,
+            Technique::Ofdm if !nist => slot_bytes,
+            Technique::Ofdm => station,
             Technique::Ofdma { .. } => station,
         };
         if let Some(at) = self.bursts.iter().position(|burst| burst.key == key) {
             return Some(at);
+        }
+        if nist && self.bursts.len() == NIST_MAX_BURSTS {
+            return None;
         }
         let used: u32 = self.bursts.iter().map(|burst| burst.slots).sum();
         let overhead = cell.config.frame.overhead(&cell.frame, self.bursts.len() as u32 + 1, self.grants);

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     fn nist(down: u32, up: u32, layout: RegionLayout) -> FrameConfig {
-        let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16 };
+        let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16, tail_bytes: 0 };
         FrameConfig {
             channel,
             length: Span::from_ms(5),
@@ -214,7 +214,7 @@ mod tests {
             rtg: channel.physical_slots(10),
             split: Split::Ratio { down, up },
             preamble: 3,
-            maps: Maps { mcs: 3, repetition: 1 },
+            maps: Maps { mcs: 3, repetition: 1, bytes: None },
             burst_gap: 1,
             uplink_preamble: 0,
             region: Region { opportunities: 5, layout },
@@ -249,14 +249,14 @@ mod tests {
 
     #[test]
     fn wibro_frame_has_27_downlink_and_15_uplink_symbols() {
-        let channel = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8 };
+        let channel = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8, tail_bytes: 0 };
         let config = FrameConfig {
             channel,
             ttg: Span::from_ns(87_200),
             rtg: Span::from_ns(74_400),
             split: Split::Symbols { down: 27, up: 15 },
             preamble: 1,
-            maps: Maps { mcs: 0, repetition: 4 },
+            maps: Maps { mcs: 0, repetition: 4, bytes: None },
             burst_gap: 0,
             region: Region { opportunities: 6, layout: RegionLayout::Columns { columns: 1 } },
             ..nist(1, 1, RegionLayout::RequestOnly)

@@ -10,6 +10,8 @@ pub struct Maps {
     pub mcs: u8,
     /// Repetitions of each slot (OFDMA).
     pub repetition: u32,
+    /// Bytes of both maps, whatever is in them; `None`: by their elements.
+    pub bytes: Option<u32>,
 }
 
 /// Generic header and CRC of each message.
@@ -26,6 +28,9 @@ const OFDMA_ELEMENTS: (u32, u32) = (8, 4);
 impl Maps {
     /// Bytes of both maps; each list ends with an end element.
     pub fn bytes(&self, channel: Channel, bursts: u32, elements_up: u32) -> u32 {
+        if let Some(bytes) = self.bytes {
+            return bytes;
+        }
         let (down, up) = if channel.technique == Technique::Ofdm { OFDM_ELEMENTS } else { OFDMA_ELEMENTS };
         2 * AROUND + DOWN_FIXED + UP_FIXED + down * (bursts + 1) + up * (elements_up + 1)
     }
@@ -43,10 +48,10 @@ mod tests {
 
     #[test]
     fn maps_for_1_and_6_stations_take_2_symbols_of_16qam() {
-        let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16 };
-        let maps = Maps { mcs: 3, repetition: 1 };
+        let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16, tail_bytes: 0 };
+        let maps = Maps { mcs: 3, repetition: 1, bytes: None };
         assert_eq!(maps.bytes(channel, 1, 1), 20 + 12 + 7 + 2 * 4 + 2 * 6);
         assert_eq!([maps.slots(channel, 1, 2), maps.slots(channel, 1, 7)], [2, 2]);
-        assert_eq!(Maps { mcs: 0, repetition: 1 }.slots(channel, 1, 1), 5, "at BPSK 1/2 they take five");
+        assert_eq!(Maps { mcs: 0, repetition: 1, bytes: None }.slots(channel, 1, 1), 5, "at BPSK 1/2 they take five");
     }
 }

@@ -23,7 +23,7 @@ pub mod rate_limit;
 pub mod retransmission;
 mod uplink;
 
-pub use config::{ConnectionConfig, StationConfig, UplinkConfig, WimaxConfig};
+pub use config::{ConnectionConfig, RequestRule, StationConfig, UplinkConfig, WimaxConfig};
 pub use plan::WimaxPlan;
 
 use crate::element::Output;

@@ -10,12 +10,14 @@ use crate::units::Time;
 pub struct Pdu {
     /// Generic header (6 bytes), and CRC (4) if enabled.
     pub overhead_bytes: u32,
+    /// Minimum payload of a fragment.
+    pub min_fragment: u32,
 }
 
 /// Fragmentation subheader.
 const SUBHEADER: u32 = 2;
-/// Minimum payload of a fragment.
-const MIN_FRAGMENT: u32 = 16;
+/// Minimum payload of a fragment where none is given.
+pub const MIN_FRAGMENT: u32 = 16;
 
 impl Pdu {
     /// PDU size of a whole packet.
@@ -25,7 +27,7 @@ impl Pdu {
 
     /// Minimum room for a fragment.
     pub fn min_bytes(&self) -> u32 {
-        self.overhead_bytes + SUBHEADER + MIN_FRAGMENT
+        self.overhead_bytes + SUBHEADER + self.min_fragment
     }
 }
 

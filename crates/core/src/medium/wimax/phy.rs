@@ -23,6 +23,8 @@ pub struct Channel {
     pub width_hz: u64,
     /// The cyclic prefix is 1/`prefix` of the useful symbol: 4, 8, 16 or 32.
     pub prefix: u32,
+    /// Bytes of a slot that carry no data. The standard has one a burst, NIST's module one a symbol.
+    pub tail_bytes: u32,
 }
 
 /// Sampling factor by the bandwidth's divisor; the first match applies.
@@ -105,10 +107,11 @@ impl Channel {
 
     /// Payload bytes per slot.
     pub fn slot_bytes(self, mcs: &Mcs) -> u32 {
-        mcs.bytes(match self.technique {
+        let bytes = mcs.bytes(match self.technique {
             Technique::Ofdm => 192,
             Technique::Ofdma { .. } => 48,
-        })
+        });
+        bytes.saturating_sub(self.tail_bytes)
     }
 
     /// Parallel slots, downlink and uplink.
@@ -133,7 +136,7 @@ mod tests {
     use super::*;
 
     fn ofdm(width_hz: u64, prefix: u32) -> Channel {
-        Channel { technique: Technique::Ofdm, width_hz, prefix }
+        Channel { technique: Technique::Ofdm, width_hz, prefix, tail_bytes: 0 }
     }
 
     #[test]
@@ -145,14 +148,14 @@ mod tests {
 
     #[test]
     fn wibro_symbol_is_115_2_us() {
-        let wibro = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8 };
+        let wibro = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8, tail_bytes: 0 };
         assert_eq!((wibro.sampling_hz(), wibro.symbol()), (10_000_000, Span::from_ns(115_200)));
     }
 
     #[test]
     fn mobile_profiles_have_the_symbol_times_of_the_wimax_forum() {
         for (fft, mhz_x100, ns) in [(512, 500, 102_857), (1024, 1000, 102_857), (1024, 700, 144_000)] {
-            let channel = Channel { technique: Technique::Ofdma { fft }, width_hz: mhz_x100 * 10_000, prefix: 8 };
+            let channel = Channel { technique: Technique::Ofdma { fft }, width_hz: mhz_x100 * 10_000, prefix: 8, tail_bytes: 0 };
             assert_eq!(channel.symbol().0 / 1000, ns, "{fft} at {mhz_x100}");
         }
     }

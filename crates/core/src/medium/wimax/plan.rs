@@ -7,13 +7,13 @@ use super::amc::AmcConfig;
 use super::contention::{BackoffConfig, Region, RegionLayout};
 use super::frame::{FrameConfig, Split};
 use super::maps::Maps;
-use super::pdu::Pdu;
+use super::pdu::{MIN_FRAGMENT, Pdu};
 use super::phy::{Channel, Technique};
 use super::qos_class::ServiceFlow;
 use super::rate_limit::RateLimitConfig;
 use super::retransmission::RetransmissionMode;
-use super::{ConnectionConfig, StationConfig, UplinkConfig, WimaxConfig};
-use crate::config_form::{nullable, per_direction};
+use super::{ConnectionConfig, RequestRule, StationConfig, UplinkConfig, WimaxConfig};
+use crate::config_form::{is_default, nullable, per_direction};
 use crate::medium::Direction;
 use crate::medium::radio_channel::{FadingConfig, LossCurve};
 use crate::units::Span;
@@ -48,6 +48,9 @@ pub struct WimaxPlan {
     #[serde(default, rename = "least_grant_bytes")]
     pub min_grant_bytes: u32,
     pub bundling: bool,
+    /// How stations request: by IEEE 802.16, or as NIST's module for ns-2, with its frame.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub requests: RequestRule,
     #[serde(with = "per_direction")]
     pub repair: [Option<RetransmissionMode>; 2],
     pub stations: Vec<StationPlan>,
@@ -99,11 +102,16 @@ pub struct StationPlan {
 #[serde(transparent)]
 pub struct SignalLossPlan(#[serde(with = "per_direction")] pub [Option<LossCurve>; 2]);
 
+/// Both maps of NIST's module: the size of its structures, with room for ten elements each.
+const NIST_MAP_BYTES: u32 = 240;
+
 impl WimaxPlan {
     /// The core's configuration, or the error in the plan.
     pub fn config(&self) -> Result<WimaxConfig, String> {
         let technique = Technique::of_fft(self.fft)?;
-        let channel = Channel { technique, width_hz: self.channel_hz, prefix: self.prefix };
+        let nist = self.requests.is_nist();
+        let tail_bytes = u32::from(nist);
+        let channel = Channel { technique, width_hz: self.channel_hz, prefix: self.prefix, tail_bytes };
         let layout = match &self.contention.layout {
             LayoutPlan::RequestOnly {} => RegionLayout::RequestOnly,
             LayoutPlan::Whole { modulation } => RegionLayout::Whole { mcs: channel.mcs(modulation)? },
@@ -119,12 +127,19 @@ impl WimaxPlan {
                 rtg: self.rtg,
                 split: self.split,
                 preamble: self.preamble,
-                maps: Maps { mcs: channel.mcs(&self.map_modulation)?, repetition: self.map_repetition },
+                maps: Maps {
+                    mcs: channel.mcs(&self.map_modulation)?,
+                    repetition: self.map_repetition,
+                    bytes: nist.then_some(NIST_MAP_BYTES),
+                },
                 burst_gap: self.burst_gap,
                 uplink_preamble: self.uplink_preamble,
                 region: Region { opportunities: self.contention.opportunities, layout },
             },
-            pdu: Pdu { overhead_bytes: if self.crc { 10 } else { 6 } },
+            pdu: Pdu {
+                overhead_bytes: if self.crc && !nist { 10 } else { 6 },
+                min_fragment: if nist { 1 } else { MIN_FRAGMENT },
+            },
             uplink: UplinkConfig {
                 grant_frames: self.grant_frames,
                 request_timeout: self.patience_frames,
@@ -132,6 +147,7 @@ impl WimaxPlan {
                 piggyback: self.piggyback,
                 min_grant: self.min_grant_bytes,
                 bundling: self.bundling,
+                rule: self.requests,
             },
             repair: self.repair.map(Option::unwrap_or_default),
             stations: self.stations.iter().map(|station| station.config(channel)).collect::<Result<_, _>>()?,

@@ -1,7 +1,6 @@
 //! Invariants of every cell: order, conservation, and independence of the driver.
 
 use crate::wimax::drive::{Drive, down, nist, station, up, wandering};
-use ackclock_core::medium::wimax::WimaxConfig;
 use ackclock_core::medium::wimax::arq::ArqConfig;
 use ackclock_core::medium::wimax::contention::{Region, RegionLayout};
 use ackclock_core::medium::wimax::frame::Split;
@@ -10,6 +9,7 @@ use ackclock_core::medium::wimax::phy::{Channel, Technique};
 use ackclock_core::medium::wimax::qos_class::{QosClass, ServiceFlow};
 use ackclock_core::medium::wimax::rate_limit::{Excess, RateLimitConfig, TrafficFilter};
 use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
+use ackclock_core::medium::wimax::{RequestRule, WimaxConfig};
 use ackclock_core::packet::Kind;
 use ackclock_core::queue::Limit;
 use ackclock_core::units::{Span, Time};
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 /// WiBro parameters.
 fn wibro() -> WimaxConfig {
     let mut config = nist(1, 1, 3);
-    config.frame.channel = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8 };
+    config.frame.channel = Channel { technique: Technique::Ofdma { fft: 1024 }, width_hz: 8_750_000, prefix: 8, tail_bytes: 0 };
     config.frame.ttg = Span::from_ns(87_200);
     config.frame.rtg = Span::from_ns(74_400);
     config.frame.split = Split::Symbols { down: 27, up: 15 };
@@ -56,9 +56,13 @@ fn config() -> impl Strategy<Value = WimaxConfig> {
     };
     let rate_limits = prop_oneof![2 => Just(None), 1 => Just(Some(shaped)), 1 => Just(Some(RateLimitConfig { excess: Excess::Police, ..shaped }))];
     let odds = prop_oneof![2 => Just(0.0), 1 => Just(0.3), 1 => Just(1.0)];
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), 1u64..5);
+    let rule = prop_oneof![Just(RequestRule::Standard), Just(RequestRule::NistReleased), Just(RequestRule::NistCorrected)];
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), 1u64..5, rule);
     (base, repair, class, rate_limits, odds, flags).prop_map(|(mut config, repair, service, cap, p, flags)| {
-        let (fades, piggyback, bundling, grant_frames) = flags;
+        let (fades, piggyback, bundling, grant_frames, rule) = flags;
+        if repair == RetransmissionMode::None && config.frame.channel.technique == Technique::Ofdm {
+            config.uplink.rule = rule;
+        }
         config.repair = [repair; 2];
         config.uplink.piggyback = piggyback;
         config.uplink.bundling = bundling;

@@ -7,11 +7,11 @@ use ackclock_core::medium::wimax::amc::AmcConfig;
 use ackclock_core::medium::wimax::contention::{BackoffConfig, Region, RegionLayout};
 use ackclock_core::medium::wimax::frame::{FrameConfig, Split};
 use ackclock_core::medium::wimax::maps::Maps;
-use ackclock_core::medium::wimax::pdu::Pdu;
+use ackclock_core::medium::wimax::pdu::{MIN_FRAGMENT, Pdu};
 use ackclock_core::medium::wimax::phy::{Channel, Technique};
 use ackclock_core::medium::wimax::qos_class::ServiceFlow;
 use ackclock_core::medium::wimax::retransmission::RetransmissionMode;
-use ackclock_core::medium::wimax::{StationConfig, UplinkConfig, Wimax, WimaxConfig};
+use ackclock_core::medium::wimax::{RequestRule, StationConfig, UplinkConfig, Wimax, WimaxConfig};
 use ackclock_core::medium::{Direction, Stream};
 use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
@@ -23,7 +23,7 @@ pub const FRAME: Span = Span::from_ms(5);
 
 /// Channel of the NIST paper: 7 MHz, prefix 1/16, 5 ms, contention size 5, one class.
 pub fn nist(down: u32, up: u32, mcs: u8) -> WimaxConfig {
-    let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16 };
+    let channel = Channel { technique: Technique::Ofdm, width_hz: 7_000_000, prefix: 16, tail_bytes: 0 };
     let frame = FrameConfig {
         channel,
         length: FRAME,
@@ -31,14 +31,14 @@ pub fn nist(down: u32, up: u32, mcs: u8) -> WimaxConfig {
         rtg: channel.physical_slots(10),
         split: Split::Ratio { down, up },
         preamble: 3,
-        maps: Maps { mcs: 3, repetition: 1 },
+        maps: Maps { mcs: 3, repetition: 1, bytes: None },
         burst_gap: 1,
         uplink_preamble: 0,
         region: Region { opportunities: 5, layout: RegionLayout::RequestOnly },
     };
     WimaxConfig {
         frame,
-        pdu: Pdu { overhead_bytes: 10 },
+        pdu: Pdu { overhead_bytes: 10, min_fragment: MIN_FRAGMENT },
         uplink: UplinkConfig {
             grant_frames: 2,
             request_timeout: 20,
@@ -46,6 +46,7 @@ pub fn nist(down: u32, up: u32, mcs: u8) -> WimaxConfig {
             piggyback: true,
             min_grant: 0,
             bundling: true,
+            rule: RequestRule::Standard,
         },
         repair: [RetransmissionMode::None; 2],
         stations: vec![station(mcs)],

@@ -2,7 +2,9 @@
 
 use crate::wimax::drive::{Drive, FRAME, down, nist, up};
 use ackclock_core::medium::wimax::contention::{Region, RegionLayout};
+use ackclock_core::medium::wimax::pdu::Pdu;
 use ackclock_core::medium::wimax::qos_class::{QosClass, ServiceFlow};
+use ackclock_core::medium::wimax::{RequestRule, WimaxConfig};
 use ackclock_core::packet::Kind;
 use ackclock_core::units::{Span, Time};
 
@@ -157,4 +159,53 @@ fn higher_qos_class_is_served_first() {
         let (real_time, best_effort) = (drive.rate(direction(0), ms(1000)), drive.rate(direction(1), ms(1000)));
         assert!(best_effort < 0.02 * real_time, "{real_time} {best_effort}");
     }
+}
+
+/// The cell with the rules of NIST's module, 3:1 at 64-QAM 3/4.
+fn by_nist(rule: RequestRule) -> WimaxConfig {
+    let mut config = nist(3, 1, 6);
+    config.frame.channel.tail_bytes = 1;
+    config.frame.maps.bytes = Some(240);
+    config.frame.region.layout = RegionLayout::Fractional { mcs: 6 };
+    config.pdu = Pdu { overhead_bytes: 6, min_fragment: 1 };
+    config.uplink.backoff.tries = 3;
+    config.uplink.rule = rule;
+    config
+}
+
+#[test]
+fn nist_grants_a_lone_ack_in_the_next_frame() {
+    for rule in [RequestRule::NistReleased, RequestRule::NistCorrected] {
+        let mut drive = Drive::new(by_nist(rule), 1, 1);
+        let delays = lone_acks(&mut drive);
+        // A frame from request to grant, the region's 19 symbols and one, and up to a frame before.
+        let (low, high) = delays.iter().fold((f64::MAX, 0.0_f64), |(low, high), &delay| (low.min(delay), high.max(delay)));
+        assert!(low > 1.12 && high < 2.16, "{low} to {high} frames");
+    }
+}
+
+/// Bytes a second of one station whose queue is never empty.
+fn saturated_by_nist(rule: RequestRule) -> f64 {
+    let mut drive = Drive::new(by_nist(rule), 1, 1);
+    drive.saturate(&[up(0)], 60, ms(4000));
+    drive.rate(up(0), ms(1000))
+}
+
+#[test]
+fn nist_released_request_is_consumed_by_the_data_of_its_frame() {
+    let [released, corrected] = [RequestRule::NistReleased, RequestRule::NistCorrected].map(saturated_by_nist);
+    assert!(released < 0.2 * corrected, "{released} beside {corrected} B/s");
+}
+
+#[test]
+fn nist_request_takes_no_opportunity_of_the_region_alone() {
+    // No station has a grant: the back-off runs to the end of the uplink, 23 opportunities of 36 us.
+    let mean = |start: u32| {
+        let mut config = by_nist(RequestRule::NistCorrected);
+        config.uplink.backoff.start = start;
+        let delays = lone_acks(&mut Drive::new(config, 1, 1));
+        delays.iter().sum::<f64>() / delays.len() as f64
+    };
+    let later = mean(6) - mean(2);
+    assert!((0.5..1.4).contains(&later), "from 2^6 instead of 2^2: {later} frames later");
 }

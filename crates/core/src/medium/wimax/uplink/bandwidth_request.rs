@@ -1,6 +1,7 @@
 //! Bandwidth requests of one station, as known to the station and to the base station.
 
 use super::super::contention::ContentionBackoff;
+use super::nist::Contention;
 use std::collections::VecDeque;
 
 /// State of one station's requests.
@@ -16,6 +17,8 @@ pub struct BandwidthRequests {
     pub backoff: ContentionBackoff,
     /// Frame in which the pending request times out.
     pub timer: Option<u64>,
+    /// Contention by the rules of NIST's module, instead of `backoff` and `timer`.
+    pub nist: Contention,
     pub listed: bool,
 }
 

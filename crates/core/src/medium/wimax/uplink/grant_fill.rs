@@ -22,9 +22,32 @@ struct UplinkBurst {
     bytes: u32,
     used: u32,
     reserve: u32,
+    /// It may carry packets that no request covers.
+    takes_unrequested: bool,
 }
 
 impl UplinkBurst {
+    /// An empty burst for a grant; `place` is its number and its first slot.
+    fn new(cell: &mut Cell, grant: UplinkGrant, place: (u32, u32)) -> UplinkBurst {
+        let stream = Cell::up(grant.station);
+        let slot_bytes = cell.slot_bytes_of(stream).max(1);
+        let uplink = cell.config.uplink;
+        UplinkBurst {
+            stream,
+            number: place.0,
+            slots: (place.1, place.1 + grant.slots - 1),
+            slot_bytes,
+            in_order: cell.frame.up.by_column,
+            bytes: grant.slots * slot_bytes,
+            used: 0,
+            reserve: 0,
+            // Without bundling only requested bytes may be sent, except in unsolicited grants.
+            takes_unrequested: uplink.bundling
+                || uplink.rule.is_nist()
+                || cell.service_flow(grant.station).class < QosClass::Rtps,
+        }
+    }
+
     fn room(&self) -> u32 {
         self.bytes - self.used - self.reserve
     }
@@ -40,18 +63,8 @@ impl UplinkBurst {
 impl UplinkScheduler {
     /// Fills one station's burst; `place` is its number and its first slot.
     pub(super) fn fill(&mut self, cell: &mut Cell, grant: UplinkGrant, place: (u32, u32), out: &mut Output<'_>) {
-        let stream = Cell::up(grant.station);
-        let slot_bytes = cell.slot_bytes_of(stream).max(1);
-        let mut burst = UplinkBurst {
-            stream,
-            number: place.0,
-            slots: (place.1, place.1 + grant.slots - 1),
-            slot_bytes,
-            in_order: cell.frame.up.by_column,
-            bytes: grant.slots * slot_bytes,
-            used: 0,
-            reserve: 0,
-        };
+        let mut burst = UplinkBurst::new(cell, grant, place);
+        let UplinkBurst { stream, slot_bytes, .. } = burst;
         let requests = &mut self.requests[grant.station as usize];
         requests.timer = None;
         requests.backoff.reset();
@@ -68,11 +81,27 @@ impl UplinkScheduler {
         cell.add_sending(Direction::Up, (burst.used - retransmitted).div_ceil(slot_bytes));
         // The request is the last part of the burst.
         burst.used += std::mem::take(&mut burst.reserve);
-        if let Some(unit) = cell.tx[stream.index()].window.as_mut().and_then(|window| window.end_of_frame()) {
-            self.scheduled.push(burst.place(0, Payload::Unit(unit)));
-        }
+        self.close_unit(cell, &burst);
         self.request_more(cell, grant, rides);
         cell.add_busy_slots(stream, grant.slots, cell.frame.up.slots());
+    }
+
+    /// Fills one station's burst, without requests and retransmissions. Returns
+    /// the bytes that it carries.
+    pub(super) fn fill_new(&mut self, cell: &mut Cell, grant: UplinkGrant, place: (u32, u32), out: &mut Output<'_>) -> u32 {
+        let mut burst = UplinkBurst::new(cell, grant, place);
+        self.send_new(cell, &mut burst, out);
+        self.close_unit(cell, &burst);
+        cell.add_sending(Direction::Up, burst.used.div_ceil(burst.slot_bytes));
+        cell.add_busy_slots(burst.stream, grant.slots, cell.frame.up.slots());
+        burst.used
+    }
+
+    /// Under HARQ a station's data of one frame is one unit.
+    fn close_unit(&mut self, cell: &mut Cell, burst: &UplinkBurst) {
+        if let Some(unit) = cell.tx[burst.stream.index()].window.as_mut().and_then(|window| window.end_of_frame()) {
+            self.scheduled.push(burst.place(0, Payload::Unit(unit)));
+        }
     }
 
     fn send_retransmissions(&mut self, cell: &mut Cell, burst: &mut UplinkBurst) {
@@ -88,12 +117,10 @@ impl UplinkScheduler {
     fn send_new(&mut self, cell: &mut Cell, burst: &mut UplinkBurst, out: &mut Output<'_>) {
         let (now, pdu) = (cell.began + cell.frame.uplink, cell.config.pdu);
         let station = burst.stream.station;
-        // Without bundling only requested bytes may be sent, except in unsolicited grants.
-        let free = cell.config.uplink.bundling || cell.service_flow(station).class < QosClass::Rtps;
         let Cell { tx, queues, .. } = cell;
         let (tx, queue) = (&mut tx[burst.stream.index()], queues.of(burst.stream));
         let requests = &mut self.requests[station as usize];
-        while free || requests.requested > 0 {
+        while burst.takes_unrequested || requests.requested > 0 {
             let admits = tx.window.as_ref().is_none_or(|window| window.admits(ASSUMED_PACKET_BYTES));
             if !admits || tx.fragmenter.is_empty(queue) {
                 return;

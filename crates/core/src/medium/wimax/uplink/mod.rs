@@ -6,6 +6,7 @@
 mod bandwidth_request;
 mod contention;
 mod grant_fill;
+mod nist;
 
 use super::cell::{Cell, ScheduledPiece};
 use super::qos_class::QosClass;
@@ -78,6 +79,11 @@ impl UplinkScheduler {
             let station = self.active[at];
             cell.release_rate_limited(Cell::up(station), cell.began, out);
             self.requests[station as usize].receive(cell.number);
+        }
+        if cell.config.uplink.rule.is_nist() {
+            self.grant_by_nist(cell);
+            self.account(cell);
+            return self.grants.len() as u32;
         }
         self.grant_unsolicited(cell);
         self.grant_retransmissions(cell);
@@ -199,15 +205,23 @@ impl UplinkScheduler {
         slots
     }
 
-    /// The uplink starts: stations contend and fill their grants with their current backlog.
-    pub fn send(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
-        self.run_contention(cell, out);
+    fn fill_grants(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
         let mut first = 0;
         for at in 0..self.grants.len() {
             let grant = self.grants[at];
             first += cell.config.frame.uplink_preamble;
             self.fill(cell, grant, (at as u32, first), out);
             first += grant.slots;
+        }
+    }
+
+    /// The uplink starts: stations contend and fill their grants with their current backlog.
+    pub fn send(&mut self, cell: &mut Cell, out: &mut Output<'_>) {
+        if cell.config.uplink.rule.is_nist() {
+            self.contend_by_nist(cell, out);
+        } else {
+            self.run_contention(cell, out);
+            self.fill_grants(cell, out);
         }
         let zone = cell.frame.up;
         let in_order = zone.by_column;
