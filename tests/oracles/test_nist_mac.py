@@ -28,6 +28,7 @@ def test_saturated_cell_carries_what_the_module_does(oracles: Path, direction: s
         assert cell.mbps() == pytest.approx(cell.module_mbps, rel=NEAR), cell
 
 
+@pytest.mark.finding("P3")
 @pytest.mark.parametrize("bookkeeping", ["released", "corrected"])
 def test_small_packets_of_six_stations_contend_as_in_the_module(oracles: Path, bookkeeping: str) -> None:
     (cell,) = (
@@ -38,6 +39,8 @@ def test_small_packets_of_six_stations_contend_as_in_the_module(oracles: Path, b
     assert cell.mbps() == pytest.approx(cell.module_mbps, rel=0.1)
 
 
+@pytest.mark.finding("P1")
+@pytest.mark.finding("P3")
 @pytest.mark.parametrize(("stations", "near"), [(1, 0.1), (6, 0.2)])
 @pytest.mark.parametrize("bookkeeping", ["released", "corrected"])
 def test_downloads_have_the_goodput_and_rtt_of_the_module(
