@@ -31,6 +31,8 @@ impl Kind {
     pub const DATA: Kind = Kind(4);
     /// SYN, FIN or RST.
     pub const CONTROL: Kind = Kind(8);
+    /// A segment without "don't fragment".
+    pub const DIVISIBLE: Kind = Kind(16);
 
     /// A TCP segment with or without payload, and with or without SYN, FIN or RST.
     #[inline]

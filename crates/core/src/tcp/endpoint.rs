@@ -118,8 +118,8 @@ impl TcpEndpoint {
     fn on_too_big(&mut self, now: Time, report: &TooBig) {
         if self.state == TcpState::Established {
             let options = if self.timestamps { self.config.timestamp_bytes } else { 0 };
-            let payload = u32::from(report.mtu).saturating_sub(self.config.header + options);
-            self.sender.on_too_big(now, report.number, payload);
+            let payload = |mtu: u16| u32::from(mtu).saturating_sub(self.config.header + options);
+            self.sender.on_too_big(now, report.number, payload(report.mtu), payload(crate::tcp::sender::MIN_PATH_MTU));
         }
     }
 
@@ -409,7 +409,9 @@ impl TcpEndpoint {
             self.write_rare_options(segment);
         }
         let no_more = last && !(self.has_rare_options && self.ecn.on());
-        Outgoing { body, len: segment.len, kind: Kind::tcp(piece.payload > 0, piece.fin), ecn: segment.ecn, no_more }
+        let kind = Kind::tcp(piece.payload > 0, piece.fin);
+        let kind = if self.sender.may_be_divided() { kind.with(Kind::DIVISIBLE) } else { kind };
+        Outgoing { body, len: segment.len, kind, ecn: segment.ecn, no_more }
     }
 
     /// Gives the sender the bytes of the SACK option that the next segment carries.

@@ -62,6 +62,9 @@ linux_rules! {
     CubicRenoRate => "cubic-reno-rate",
         "cubic's Reno-friendly window grows by 0.53 segments per RTT for ever",
         "bictcp_update()";
+    PathMtu => "path-mtu",
+        "a reported MTU counts for 10 minutes and is 552 B at least, below which routers may divide the host's packets",
+        "__ip_rt_update_pmtu(), ip_dont_fragment(), tcp_current_mss()";
 }
 
 /// The rules that a host stack follows.

@@ -42,7 +42,7 @@ pub struct PathMetrics {
 }
 
 /// A router's report counts this long (`route.mtu_expires` of ip-sysctl.rst).
-const MTU_EXPIRES: Span = Span::from_secs(600);
+pub const MTU_EXPIRES: Span = Span::from_secs(600);
 
 /// Weights of a smaller RTT and of a smaller variance (`m >> 3`, `>> 2`).
 const RTT_SHARE: u64 = 8;

@@ -89,10 +89,12 @@ impl Arena {
         matches!(self.get(packet.body), Body::Raw(bytes) if bytes.first().is_some_and(|first| first >> 4 == 6))
     }
 
-    /// A router may divide the packet: TCP sends with "don't fragment", IPv6 is never divided.
+    /// A router may divide the packet: TCP sends with "don't fragment" until a report has a tiny MTU,
+    /// IPv6 is never divided.
     pub fn may_fragment(&self, packet: &Packet) -> bool {
         match self.get(packet.body) {
-            Body::Segment(_) | Body::TooBig(_) => false,
+            Body::Segment(_) => packet.kind.has(Kind::DIVISIBLE),
+            Body::TooBig(_) => false,
             Body::Datagram(_) | Body::Fragment(_) => true,
             Body::Encapsulated(outer) => !outer.config.df,
             Body::Raw(bytes) => raw::may_fragment(bytes),

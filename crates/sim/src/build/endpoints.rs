@@ -13,7 +13,8 @@ use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::impairment::{SendDelay, SendDelayConfig};
 use ackclock_core::network::{EndpointId, NetworkBuilder, Route};
 use ackclock_core::rng::Rng;
-use ackclock_core::tcp::{MetricsCache, SharedPathMetrics, TcpConfig, TcpEndpoint};
+use ackclock_core::tcp::sender::MIN_PATH_MTU;
+use ackclock_core::tcp::{LinuxRule, MetricsCache, SharedPathMetrics, TcpConfig, TcpEndpoint};
 use ackclock_core::{Network, Rate, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -151,15 +152,23 @@ fn add_flow(
     endpoints
 }
 
-/// Datagrams for this end may be divided on their path.
+/// Packets for this end may be divided on their path: datagrams, and segments of a host that a report of a tiny
+/// MTU reaches.
 fn may_be_fragmented(plan: &Plan, number: usize, end: Direction) -> bool {
     let flow = &plan.flows[number];
     let direction = end.reverse();
-    let limits = |&hop: &usize| {
-        let has_mtu = plan.hops[hop].direction(direction).is_some_and(|config| config.mtu.is_some());
-        has_mtu || plan.tunnels.iter().any(|tunnel| tunnel.over.contains(&hop))
+    let longest = match plan.tcp_at(number, direction) {
+        None if flow.workload == (WorkloadConfig::Live {}) => return false,
+        None => u16::MAX,
+        Some(tcp) if tcp.linux_rules.has(LinuxRule::PathMtu) => MIN_PATH_MTU - 1,
+        Some(_) => return false,
     };
-    flow.tcp.is_none() && flow.workload != (WorkloadConfig::Live {}) && flow.path(&plan.hops, direction).iter().any(limits)
+    let limits = |&hop: &usize| {
+        let mtu = plan.hops[hop].direction(direction).and_then(|config| config.mtu.as_ref());
+        let tunnels = plan.tunnels.iter().filter(|tunnel| tunnel.over.contains(&hop));
+        tunnels.map(|tunnel| tunnel.mtu).chain(mtu.map(|mtu| mtu.ip)).any(|mtu| mtu <= longest)
+    };
+    flow.path(&plan.hops, direction).iter().any(limits)
 }
 
 /// The processing time and the merging of segments of the host at one end.

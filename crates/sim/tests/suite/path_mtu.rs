@@ -1,6 +1,7 @@
 //! MTUs in a path: reports, black holes and clamped SYNs.
 
 use crate::common::{S, bulk, cbr, close, go, hop, hop_direction, plan};
+use ackclock_core::tcp::{LinuxRule, LinuxRules};
 use ackclock_sim::Plan;
 use serde_json::{Value, json};
 
@@ -95,6 +96,48 @@ fn host_finds_the_mtu_behind_a_black_hole_when_it_probes() {
         // From 1024 B the search goes to 1236, 1342 and 1347 B: 1348 B would pass.
         close(flow.goodput_bps, goodput(1347.0) * (20.0 - stall) / 20.0, 0.05 * goodput(1347.0));
     }
+}
+
+/// A flow of Linux's rules, with or without that of the path MTU, at 1 Mb/s over an MTU: payload per
+/// packet that crossed the second hop, and the packets dropped by the MTU.
+fn over_tiny_mtu(ip: u16, has_rule: bool, seconds: u64) -> (ackclock_sim::RunResult, u64) {
+    let rules = LinuxRules::all();
+    let rules = if has_rule { rules } else { rules.without(LinuxRule::PathMtu) };
+    let mut flow = bulk("x", &[0, 1]);
+    linux(&mut flow["tcp"], "off");
+    flow["tcp"]["linux_rules"] = serde_json::to_value(rules).expect("names");
+    let mut slow = hop_direction(1_000_000, 5, 30);
+    slow["mtu"] = mtu(ip, true, false);
+    let hops = json!([hop("near", hop_direction(1_000_000, 5, 30), line(Value::Null)), hop("far", slow, line(Value::Null))]);
+    let result = go(&plan(seconds * 1000, hops, json!([flow])));
+    let count = dropped(&result);
+    (result, count)
+}
+
+#[test]
+fn linux_sends_552_bytes_that_routers_divide_when_a_report_has_less() {
+    // Of 552 B with 20 B of IP, a router with 300 B makes fragments of 300 and 272 B.
+    let goodput = |result: &ackclock_sim::RunResult| result.summary.flows[0].goodput_bps;
+    let (divided, drops) = over_tiny_mtu(300, true, 20);
+    close(goodput(&divided), 1e6 * 500.0 / 572.0, 0.05e6);
+    assert!((1..=10).contains(&drops), "{drops}: what left before the report");
+    let (smaller, _) = over_tiny_mtu(300, false, 20);
+    close(goodput(&smaller), 1e6 * 248.0 / 300.0, 0.05e6);
+    // The nearest case: 552 B is what the report says, and nothing is divided.
+    let [with, without] = [true, false].map(|has_rule| goodput(&over_tiny_mtu(552, has_rule, 20).0));
+    assert_eq!(with, without);
+    close(with, 1e6 * 500.0 / 552.0, 0.05e6);
+}
+
+#[test]
+fn linux_tries_its_former_size_again_when_a_report_is_ten_minutes_old() {
+    let drops = |has_rule: bool, seconds: u64| over_tiny_mtu(1000, has_rule, seconds).1;
+    let once = drops(true, 590);
+    assert!((1..=10).contains(&once), "{once}: what left before the report");
+    // A second report follows: what left in the RTT before it, of at most 60 queued segments.
+    let twice = drops(true, 640);
+    assert!(twice > once && twice - once < 70, "{twice} after {once}");
+    assert_eq!(drops(false, 640), once, "a host without the rule keeps the size");
 }
 
 #[test]

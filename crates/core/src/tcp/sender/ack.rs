@@ -114,6 +114,9 @@ impl Sender {
         if self.mtu_search.is_some() {
             self.check_mtu_probe(now);
         }
+        if self.reported_mtu.is_some() {
+            self.forget_reported_mtu(now);
+        }
     }
 
     /// As `on_ack`, where Linux's packets divide what is sent.

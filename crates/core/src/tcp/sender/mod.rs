@@ -30,7 +30,8 @@ pub use undo::Undo;
 use cwnd_limit::CwndLimit;
 use fine_timer::FineTimer;
 use idle_restart::CwndUsage;
-use path_mtu::PathMtuSearch;
+pub use path_mtu::MIN_PATH_MTU;
+use path_mtu::{PathMtuSearch, ReportedMtu};
 use psh::TsoBurst;
 use tsq::Tsq;
 use window_cut::SenderWindowCut;
@@ -144,6 +145,8 @@ pub struct Sender {
     /// Vegas's retransmission, where the host uses it.
     fine_timer: Option<FineTimer>,
     limit_since: Time,
+    /// What a router has reported, where the host forgets it.
+    reported_mtu: Option<ReportedMtu>,
     /// None where the host does not probe.
     mtu_search: Option<Box<PathMtuSearch>>,
     /// Scratch space for `report_losses`.
@@ -252,6 +255,7 @@ impl Sender {
             persists: in_packets && config.linux_rules.has(LinuxRule::PersistTimer),
             probe_backoff: 0,
             full_segment: config.segment,
+            reported_mtu: None,
             mtu_search: PathMtuSearch::new(config.mtu_probing).map(Box::new),
             block_bytes: 0,
             retransmit_burst: RetransmitBurst::default(),

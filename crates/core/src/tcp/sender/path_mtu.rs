@@ -9,12 +9,17 @@ use crate::app::Socket;
 use crate::tcp::cc::CongestionControl;
 use crate::tcp::config::MtuProbing;
 use crate::tcp::info::CaState;
+use crate::tcp::linux_rules::LinuxRule;
+use crate::tcp::metrics_cache::MTU_EXPIRES;
 use crate::tcp::recovery::Recovery;
 use crate::units::Time;
 
 /// Payload of the smallest segment that a report may ask for: a report of less is an error or an attack
 /// (RFC 1191, section 3: at least 68 bytes).
 const SMALLEST_PAYLOAD: u32 = 8;
+/// `route.min_pmtu` of ip-sysctl.rst: Linux makes no packet shorter for a report. Routers may divide
+/// those of a host with a report of less.
+pub const MIN_PATH_MTU: u16 = 552;
 /// `tcp_base_mss` of ip-sysctl.rst: the search starts here.
 const BASE_SEGMENT: u32 = 1024;
 /// `tcp_mtu_probe_floor` of ip-sysctl.rst.
@@ -26,6 +31,17 @@ const PROBE_WINDOW: f64 = 11.0;
 /// A black hole is assumed when retransmissions of the RTO have lasted this many minimum RTOs: those of
 /// `tcp_retries1` = 3 (ip-sysctl.rst), which doubles, after the first one: 1 + 2 + 4 + 8.
 const BLACK_HOLE_TIMEOUTS: u64 = 15;
+
+/// What a router has reported to a host that forgets it (`LinuxRule::PathMtu`).
+#[derive(Clone, Copy, Debug)]
+pub struct ReportedMtu {
+    /// When the host tries the former size again (RFC 1191, section 6.3).
+    expires: Time,
+    /// Payload of a full segment before the first report.
+    former: u32,
+    /// The report was below `MIN_PATH_MTU`: the host sends without "don't fragment".
+    divisible: bool,
+}
 
 /// The search for the path MTU, in bytes of payload.
 #[derive(Clone, Copy, Debug)]
@@ -78,11 +94,19 @@ impl PathMtuSearch {
 
 impl Sender {
     /// A router reports that the segment at `seq` was too long, and that a segment may have `payload`
-    /// bytes. A report about data that is not outstanding is ignored (RFC 5927, section 4.1).
-    pub fn on_too_big(&mut self, now: Time, seq: u64, payload: u32) {
-        let payload = payload.max(SMALLEST_PAYLOAD);
-        if !(self.una..self.next).contains(&seq) || payload >= self.full_segment {
+    /// bytes. A report about data that is not outstanding is ignored (RFC 5927, section 4.1). Linux
+    /// makes no segment smaller than `min_payload`.
+    pub fn on_too_big(&mut self, now: Time, seq: u64, payload: u32, min_payload: u32) {
+        let forgets = self.config.linux_rules.has(LinuxRule::PathMtu);
+        let divisible = forgets && payload < min_payload;
+        let payload = if divisible { min_payload.min(self.full_segment) } else { payload.max(SMALLEST_PAYLOAD) };
+        let changes = payload < self.full_segment || (divisible && !self.may_be_divided());
+        if !(self.una..self.next).contains(&seq) || !changes {
             return;
+        }
+        if forgets {
+            let former = self.reported_mtu.map_or(self.full_segment, |reported| reported.former);
+            self.reported_mtu = Some(ReportedMtu { expires: now + MTU_EXPIRES, former, divisible });
         }
         self.full_segment = payload;
         if let Some(shared) = &self.path_metrics {
@@ -93,6 +117,21 @@ impl Sender {
         }
         self.resize_segments();
         self.retransmit_too_long(now);
+    }
+
+    /// Routers may divide what this host sends: a report has a tiny MTU.
+    #[inline]
+    pub fn may_be_divided(&self) -> bool {
+        self.reported_mtu.is_some_and(|reported| reported.divisible)
+    }
+
+    /// A reported MTU no longer counts: the path may carry more by now, or reports again.
+    pub(super) fn forget_reported_mtu(&mut self, now: Time) {
+        if let Some(ReportedMtu { former, .. }) = self.reported_mtu.filter(|reported| now >= reported.expires) {
+            self.reported_mtu = None;
+            self.full_segment = former;
+            self.resize_segments();
+        }
     }
 
     /// Payload of a segment that an earlier connection of the two hosts found the path to allow.
