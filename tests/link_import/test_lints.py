@@ -121,6 +121,24 @@ ROWS = [
         "pppoe",
     ),
     ("sqm-disabled", sqm(enabled="0"), sqm(), "does not run"),
+    (
+        "sqm-linklayer",
+        sqm(linklayer="ptm", overhead="30"),
+        sqm(linklayer="ethernet", overhead="30"),
+        "overhead 30 and no cells",
+    ),
+    (
+        "sqm-linklayer",
+        sqm(linklayer="ptm", overhead="30", qdisc="fq_codel", script="simple.qos"),
+        sqm(linklayer="atm", overhead="30", qdisc="fq_codel", script="simple.qos"),
+        "tc has no linklayer ptm",
+    ),
+    (
+        "sqm-linklayer",
+        sqm(linklayer="atm", overhead="32", linklayer_adaptation_mechanism="htb_private"),
+        sqm(linklayer="atm", overhead="32", linklayer_adaptation_mechanism="tc_stab"),
+        "does not use htb_private",
+    ),
     # 100 Mb/s are 8333 segments a second, 4167 ACKs of 52 B: 1.73 Mb/s.
     ("cake-ack-filter", cake("3mbit", "100mbit"), cake("4mbit", "100mbit"), "need 1.73 Mb/s of 3 Mb/s"),
     ("cake-ack-filter", cake("3mbit", "100mbit"), cake("3mbit", "100mbit", "ack-filter"), "ack-filter thins"),

@@ -260,6 +260,7 @@ CHECKS: Mapping[str, Check] = {
 READER_LINTS: Mapping[str, str] = {
     "unit": "A number that means something else than it seems to: tc's bps, a percentage, a time without a unit.",
     "no-default-class": "htb without a default class: packets that no filter selects pass it unshaped.",
+    "sqm-linklayer": "An overhead or cells of SQM that its queue does not count.",
     "sqm-disabled": "A queue of SQM that does not run.",
     "drops": "Packets that a qdisc dropped, by the counters in the input.",
 }

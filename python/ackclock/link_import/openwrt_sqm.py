@@ -29,6 +29,8 @@ SQM_LIMIT = 1001
 """Packets of a queue where simple.qos has no limit from its options (LIMIT)."""
 SLOW_BPS = 4_000_000
 """Below this rate 1.5 full packets take longer than CoDel's target of 5 ms."""
+LAYERS = ("ethernet", "atm", "adsl")
+"""Values of linklayer that SQM hands to tc."""
 CAKE_TINS = {"piece_of_cake.qos": "besteffort", "layer_cake.qos": "diffserv3"}
 
 
@@ -127,6 +129,8 @@ def _stages(section: Section, setup: PathSetup) -> Iterator[tuple[Side, Stage]]:
         ("down", "download", "iqdisc_opts", "i"),
         ("up", "upload", "eqdisc_opts", "e"),
     )
+    line_words = _cake_words(section, setup)
+    counted = (Framing(), False) if line_words else _framing(section, setup)
     for side, option, further, prefix in sides:
         line = section.lines.get(option, section.line)
         text = options.get(option, "0")
@@ -139,7 +143,7 @@ def _stages(section: Section, setup: PathSetup) -> Iterator[tuple[Side, Stage]]:
         rate = int(text) * 1000
         advanced = section.flag("qdisc_advanced")
         words = options.get(further, "").split() if advanced and section.flag("qdisc_really_really_advanced") else []
-        framing, is_typed = _framing(section, setup)
+        framing, is_typed = counted
         stage = Stage(
             "sqm",
             f"{interface.replace('.', '-').replace('/', '-')}-sqm",
@@ -150,7 +154,7 @@ def _stages(section: Section, setup: PathSetup) -> Iterator[tuple[Side, Stage]]:
         )
         reader = QueueReader(setup, interface)
         if script in CAKE_TINS or kind == "cake":
-            own, rest = cake_framing(words)
+            own, rest = cake_framing([*line_words, *words])
             queue, typed, _ = reader.cake(
                 Qdisc(interface, "cake", "", "root", line, tuple(words)), [CAKE_TINS.get(script, "diffserv3"), *rest]
             )
@@ -201,26 +205,65 @@ def _queue_words(section: Section, kind: str, prefix: str, further: list[str]) -
 
 
 def _framing(section: Section, setup: PathSetup) -> tuple[Framing, bool]:
-    """What SQM counts for a packet. cake counts the overhead from the IP packet, tc's size table
-    from the Ethernet frame.
+    """What tc's size table or htb counts for a packet, from the Ethernet frame, and whether the
+    section says so. Nothing where cake counts it (`_cake_words`).
     """
     options = section.options
     layer = options.get("linklayer", "none")
-    interface = options.get("interface", "")
-    header = 0 if WITHOUT_HEADER.match(interface) else ETHERNET_HEADER
-    if layer not in ("ethernet", "atm", "adsl"):
+    header = 0 if WITHOUT_HEADER.match(options.get("interface", "")) else ETHERNET_HEADER
+    if layer not in (*LAYERS, "ptm"):
         if layer != "none":
-            setup.misunderstand(section.lines["linklayer"], f"linklayer {layer}", "none, ethernet or atm")
+            setup.misunderstand(section.lines["linklayer"], f"linklayer {layer}", "none, ethernet, atm or ptm")
         return Framing("none", header), False
-    text = options.get("overhead", "0")
-    if not re.fullmatch(r"-?\d{1,4}", text):
-        setup.misunderstand(section.lines.get("overhead", section.line), f"overhead {text}", "no number of bytes")
-        text = "0"
-    is_cake = options.get("qdisc", "fq_codel") == "cake" or options.get("script", "") in CAKE_TINS
-    mechanism = options.get("linklayer_adaptation_mechanism", "default")
-    from_ip = mechanism == "cake" or (is_cake and mechanism in ("default", ""))
-    mpu = options.get("tcMPU", "0") if section.flag("linklayer_advanced") else "0"
-    total = max(0, int(text) + (0 if from_ip else header))
-    return Framing(
-        "none" if layer == "ethernet" else "atm", total, int(mpu) if mpu.isdigit() and len(mpu) < 5 else 0
-    ), True
+    overhead, mpu = _number(section, setup, "overhead"), _number(section, setup, "tcMPU")
+    line = section.lines["linklayer"]
+    if _mechanism(section) == "htb_private" and _is_cake(section):
+        setup.lint(
+            "sqm-linklayer",
+            section.lines["linklayer_adaptation_mechanism"],
+            f"{section.name}: cake does not use htb_private: no overhead is counted; the mechanism `cake` counts {overhead} B",
+        )
+        return Framing("none", header), True
+    if layer == "ptm":
+        setup.lint(
+            "sqm-linklayer", line, f"{section.name}: tc has no linklayer ptm, and refuses the queue; only cake has ptm"
+        )
+        return Framing("none", header), True
+    return Framing("none" if layer == "ethernet" else "atm", max(0, overhead + header), mpu), True
+
+
+def _cake_words(section: Section, setup: PathSetup) -> list[str]:
+    """SQM's arguments of cake about the line, before those of iqdisc_opts and eqdisc_opts; none
+    where another mechanism counts, or nothing.
+    """
+    layer = section.options.get("linklayer", "none")
+    if _mechanism(section) != "cake" or layer not in (*LAYERS, "ptm"):
+        return []
+    overhead, mpu = _number(section, setup, "overhead"), _number(section, setup, "tcMPU")
+    if layer == "ptm":
+        setup.lint(
+            "sqm-linklayer",
+            section.lines["linklayer"],
+            f"{section.name}: SQM gives cake overhead {overhead} and no cells for linklayer ptm; `ptm` in iqdisc_opts and "
+            "eqdisc_opts counts the byte with each 64",
+        )
+    return [*(["atm"] if layer in ("atm", "adsl") else []), "overhead", str(overhead), "mpu", str(mpu)]
+
+
+def _is_cake(section: Section) -> bool:
+    return section.options.get("qdisc", "cake") == "cake" or section.options.get("script", "") in CAKE_TINS
+
+
+def _mechanism(section: Section) -> str:
+    """What counts the overhead: cake itself, tc's size table, or htb."""
+    given = section.options.get("linklayer_adaptation_mechanism") or "default"
+    return given if given != "default" else "cake" if _is_cake(section) else "tc_stab"
+
+
+def _number(section: Section, setup: PathSetup, option: str) -> int:
+    """The bytes of an option; 0 without it."""
+    text = section.options.get(option, "0")
+    if re.fullmatch(r"-?\d{1,4}", text):
+        return int(text)
+    setup.misunderstand(section.lines[option], f"{option} {text}", "no number of bytes")
+    return 0
