@@ -1,8 +1,8 @@
 """Runs as root in a virtual machine of its own (measure.py), with no more than Python's library.
 
 Prints a JSON document with the parts of its arguments: `overheads`, what cake counts for packets of
-several sizes with each of its keywords, and `policer`, packets that arrive at a policer, with time,
-size and whether they pass.
+several sizes with each of its keywords, `policer`, packets that arrive at a policer, with time,
+size and whether they pass, and `tunnels`, the packets around packets of several sizes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 KEYWORDS = (
     *("overhead 0", "conservative", "ipoa-vcmux", "ipoa-llcsnap", "bridged-vcmux", "bridged-llcsnap", "pppoa-vcmux"),
@@ -74,6 +75,65 @@ def overheads() -> list[list[object]]:
             rows.append([keyword, size, found["max_adj_size"]])
             shell("tc qdisc del dev d0 root")
     return rows
+
+
+ESP = "src 10.9.9.1 dst 10.9.9.2 proto esp spi 0x7 reqid 7 mode tunnel"
+AEAD = f"aead rfc4106(gcm(aes)) 0x{'11' * 20} 128"
+TUNNELS = {
+    "gre": ("10.8.1.9", ("ip tunnel add t0 mode gre local 10.9.9.1 remote 10.9.9.2",)),
+    "vxlan": (
+        "10.8.2.9",
+        (
+            "ip link add t1 type vxlan id 7 local 10.9.9.1 remote 10.9.9.2 dstport 4789 dev d1",
+            "ip neigh add 10.8.2.9 lladdr 02:00:00:00:00:09 dev t1",
+        ),
+    ),
+    "ipsec-esp": ("10.8.3.9", (f"ip xfrm state add {ESP} {AEAD}",)),
+}
+"""A destination behind each tunnel, and what makes it."""
+
+
+def tunnels() -> list[list[object]]:
+    """Kind, bytes of the IP packet, and those of the IP packet around it."""
+    # Tunnels send nothing of their own.
+    shell("modprobe ipv6")
+    for name in ("all", "default"):
+        shell(f"sysctl -qw net.ipv6.conf.{name}.disable_ipv6=1")
+    shell("ip link add d1 address 02:00:00:00:00:01 type dummy")
+    shell("ip addr add 10.9.9.1/24 dev d1")
+    shell("ip link set d1 mtu 1600 up")
+    shell("ip neigh add 10.9.9.2 lladdr 02:00:00:00:00:02 dev d1")
+    leaves = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERY_PROTOCOL))
+    leaves.bind(("d1", EVERY_PROTOCOL))
+    leaves.settimeout(5)
+    rows: list[list[object]] = []
+    for number, (kind, (inside, commands)) in enumerate(TUNNELS.items()):
+        name = f"t{number}"
+        if kind == "ipsec-esp":
+            shell(f"ip addr add {inside[:-1]}1/24 dev d1")
+            shell(f"ip neigh add {inside} lladdr 02:00:00:00:00:09 dev d1")
+            policy = "tmpl src 10.9.9.1 dst 10.9.9.2 proto esp reqid 7 mode tunnel"
+            shell(f"ip xfrm policy add src {inside[:-1]}1 dst {inside} dir out {policy}")
+        for command in commands[:1]:
+            shell(command)
+        if kind != "ipsec-esp":
+            shell(f"ip addr add {inside[:-1]}1/24 dev {name}")
+            shell(f"ip link set {name} up")
+        for command in commands[1:]:
+            shell(command)
+        sender = socket.socket(type=socket.SOCK_DGRAM)
+        for size in (size for size in SIZES if HEADERS < size <= 1400):
+            sender.sendto(bytes(size - HEADERS), (inside, PORT))
+            rows.append([kind, size, _outer(leaves)])
+    return rows
+
+
+def _outer(leaves: socket.socket) -> int:
+    """Bytes of the next IP packet between the ends of the tunnels."""
+    while True:
+        data = leaves.recv(2048)
+        if data[12:14] == b"\x08\x00" and data[26:34] == bytes((10, 9, 9, 1, 10, 9, 9, 2)):
+            return int(struct.unpack_from(">H", data, 16)[0])
 
 
 def policer() -> list[list[int]]:
@@ -150,6 +210,8 @@ def datagrams(passes: socket.socket) -> list[bytes]:
             return found
 
 
+PARTS: dict[str, Callable[[], object]] = {"overheads": overheads, "policer": policer, "tunnels": tunnels}
+
 if __name__ == "__main__":
-    parts = {name: part() for name, part in (("overheads", overheads), ("policer", policer)) if name in sys.argv}
+    parts = {name: part() for name, part in PARTS.items() if name in sys.argv}
     print(json.dumps({"kernel": os.uname().release, **parts}))

@@ -1,7 +1,7 @@
 """`python -m studies.qdisc_counts.measure [PART ..]`: what Linux counts for packets and polices.
 
-Writes overheads.csv and policer.csv beside this file, from Debian's user-mode Linux; `make
-qdisc-counts`.
+Writes overheads.csv, policer.csv and tunnels.csv beside this file, from Debian's user-mode Linux;
+`make qdisc-counts`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from studies.virtual_kernel.build import MISSING, Unavailable
 from studies.virtual_kernel.uml import run
 
 HERE = Path(__file__).parent
-OVERHEADS, POLICER = HERE / "overheads.csv", HERE / "policer.csv"
+OVERHEADS, POLICER, TUNNELS = HERE / "overheads.csv", HERE / "policer.csv", HERE / "tunnels.csv"
 LIMIT_S = 900.0
 
 
@@ -34,6 +34,11 @@ class Arrival:
 def overheads() -> list[tuple[str, int, int]]:
     """cake's keyword, bytes of the IP packet, and what cake counted for it."""
     return [(keyword, int(size), int(counted)) for keyword, size, counted in _rows(OVERHEADS)]
+
+
+def tunnels() -> list[tuple[str, int, int]]:
+    """Kind of a tunnel, bytes of the IP packet inside, and those of the one around it."""
+    return [(kind, int(inner), int(outer)) for kind, inner, outer in _rows(TUNNELS)]
 
 
 def arrivals() -> list[Arrival]:
@@ -67,7 +72,7 @@ def _write(path: Path, title: str, rows: Sequence[Sequence[object]]) -> None:
 
 
 def main() -> int:
-    parts = sys.argv[1:] or ["overheads", "policer"]
+    parts = sys.argv[1:] or ["overheads", "policer", "tunnels"]
     program = (HERE / "guest.py").read_text("utf-8")
     try:
         result = run(f"cat >guest.py <<'END'\n{program}\nEND\npython3 guest.py {' '.join(parts)}\n", LIMIT_S)
@@ -81,6 +86,7 @@ def main() -> int:
     kernel = f"Linux {found['kernel']}"
     titles = {
         "overheads": (OVERHEADS, "keyword of cake, bytes of the IP packet, bytes counted"),
+        "tunnels": (TUNNELS, "kind of the tunnel, bytes of the IP packet inside, bytes of the one around it"),
         "policer": (POLICER, f"act_police of {RATE} b/s and {BURST} B: ns, bytes of the IP packet, passed"),
     }
     for part in parts:
