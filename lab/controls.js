@@ -129,7 +129,27 @@ export class Controls {
       return group;
     });
     // The slowest hop first: it is what a user changes.
-    this.hops.replaceChildren(...groups.splice(bottleneck, 1), ...groups);
+    this.hops.replaceChildren(...groups.splice(bottleneck, 1), ...groups, ...this.tunnels());
+  }
+
+  tunnels() {
+    const edit = (key, value, rebuild) => this.update({ edits: { ...this.settings.edits, [key]: value } }, rebuild);
+    return this.form.tunnels(linkOf(this.catalogue, this.settings), this.settings.edits).map(({ number, over, choices, sliders }) => {
+      const group = this.foldable(`Tunnel ${number} over ${over.join(", ")}`);
+      for (const choice of choices) {
+        const element = select(choice.key, title(choice.path), choice.options.map((name) => option(name, name)), choice.selected,
+          (name) => edit(choice.key, name, true));
+        element.title = choice.text;
+        group.append(element);
+      }
+      for (const control of sliders) {
+        const value = this.settings.edits[control.key] ?? control.value;
+        const element = this.slider(control.key, title(control.path), control, value, (size) => edit(control.key, size));
+        element.title = control.text;
+        group.append(element);
+      }
+      return group;
+    });
   }
 
   // A group that is closed until the user opens it.

@@ -3,7 +3,7 @@
 import { ackPolicy, activeFlows, linkOf, sampleOf } from "./settings.js";
 
 export function linkFile(catalogue, form, settings) {
-  return form.toml({ ...head(catalogue, settings), hop: writtenHops(catalogue, form, settings) });
+  return form.toml({ ...head(catalogue, settings), ...tablesOf(catalogue, form, settings) });
 }
 
 export function scenarioFile(catalogue, form, settings) {
@@ -12,7 +12,7 @@ export function scenarioFile(catalogue, form, settings) {
     duration: form.written("time", settings.duration_ps),
     seeds: [settings.seed],
     sample: form.written("time", sampleOf(catalogue, settings)),
-    hop: writtenHops(catalogue, form, settings),
+    ...tablesOf(catalogue, form, settings),
     flow: flowTables(catalogue, form, settings),
   });
 }
@@ -54,8 +54,12 @@ function flowTables(catalogue, form, settings) {
   }));
 }
 
-const writtenHops = (catalogue, form, settings) =>
-  form.hops(linkOf(catalogue, settings), settings.edits).map((hop) => hop.written);
+// The hops, and the tunnels where there are some.
+function tablesOf(catalogue, form, settings) {
+  const link = linkOf(catalogue, settings);
+  const tunnel = form.tunnels(link, settings.edits).map((one) => one.written);
+  return { hop: form.hops(link, settings.edits).map((hop) => hop.written), ...(tunnel.length ? { tunnel } : {}) };
+}
 
 function python(value) {
   if (value === true) return "True";

@@ -27,9 +27,19 @@ export class Form {
     return this.ask("link_form", { hops: link.hops, edits });
   }
 
-  // The hops of the plan of a changed link, and their rate limits.
+  // The tunnels of a changed link, alike.
+  tunnels(link, edits) {
+    return link.tunnels.length ? this.ask("tunnel_form", { hops: link.hops, tunnels: link.tunnels, edits }) : [];
+  }
+
+  // The hops and the tunnels.
+  tables(link, edits) {
+    return [...this.hops(link, edits), ...this.tunnels(link, edits)];
+  }
+
+  // The hops and tunnels of the plan of a changed link, and the rate limits of the hops.
   plan(link, edits) {
-    return this.ask("link_plan", { hops: link.hops, edits });
+    return this.ask("link_plan", { hops: link.hops, tunnels: link.tunnels, edits });
   }
 
   // A number as a link file has it; units are those of the sliders.

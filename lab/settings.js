@@ -31,7 +31,7 @@ function overheads(catalogue, form, settings, slowest) {
 // The plan of a setting.
 export function makePlan(catalogue, form, settings) {
   const link = linkOf(catalogue, settings);
-  const { hops, slowest_bps: slowest } = form.plan(link, settings.edits);
+  const { hops, tunnels, slowest_bps: slowest } = form.plan(link, settings.edits);
   const active = activeFlows(settings);
   const ofFlows = overheads(catalogue, form, settings, slowest);
   const flows = [];
@@ -64,6 +64,7 @@ export function makePlan(catalogue, form, settings) {
     hops,
     flows,
     ...(proxies.length ? { proxies } : {}),
+    ...(tunnels ? { tunnels } : {}),
     captures: [],
   };
 }
@@ -104,7 +105,7 @@ export function toHash(catalogue, form, settings) {
     }
     if (flow.start_ps !== before.start_ps) pairs.set(`${name}.start`, form.shown("time", flow.start_ps));
   });
-  for (const { sliders, choices } of form.hops(linkOf(catalogue, settings), settings.edits)) {
+  for (const { sliders, choices } of form.tables(linkOf(catalogue, settings), settings.edits)) {
     for (const { key, selected, current } of choices) {
       if (selected !== current) pairs.set(key, selected);
     }
@@ -147,11 +148,11 @@ export function fromHash(catalogue, form, hash) {
   const link = linkOf(catalogue, settings);
   // A queue that is exchanged has other choices.
   for (let pass = 0; pass < 2; pass += 1) {
-    for (const { key, options } of form.hops(link, settings.edits).flatMap((hop) => hop.choices)) {
+    for (const { key, options } of form.tables(link, settings.edits).flatMap((table) => table.choices)) {
       if (options.includes(pairs.get(key))) settings.edits[key] = pairs.get(key);
     }
   }
-  for (const { key, unit, min, max } of form.hops(link, settings.edits).flatMap((hop) => hop.sliders)) {
+  for (const { key, unit, min, max } of form.tables(link, settings.edits).flatMap((table) => table.sliders)) {
     const edited = number(unit, key);
     if (edited !== null && edited >= min && edited <= max) settings.edits[key] = edited;
   }

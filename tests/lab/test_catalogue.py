@@ -42,6 +42,14 @@ def test_recording_of_a_link_is_in_the_catalogue_by_its_path(tmp_path: Path) -> 
     assert link["recordings"] == {path: (0, 5, 12)}
 
 
+def test_catalogue_has_the_tunnels_of_a_link(tmp_path: Path) -> None:
+    own = tmp_path / "office.toml"
+    own.write_text(
+        'title = "Office"\n[[hop]]\nname = "dsl"\nrate = "5 Mb/s"\n[[tunnel]]\nkind = "gre"\nover = ["dsl"]\n'
+    )
+    assert catalogue.link_entry("office", own)["tunnels"] == [{"kind": "gre", "over": ["dsl"]}]
+
+
 def test_own_link_file_comes_first_with_its_name(tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     own.write_text('title = "Mine"\n[[hop]]\nname = "a"\nrate = "5 Mb/s"\n')

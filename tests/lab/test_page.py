@@ -21,7 +21,7 @@ import ackclock
 from ackclock import _native
 from ackclock.errors import AckclockError
 from ackclock.input.scenario.draft import draft_of
-from ackclock.lab.server import STATIC, LabServer, page_files
+from ackclock.lab.server import CATALOGUE, STATIC, LabServer, PageFile, catalogue_with, page_files
 from ackclock.simulation.plan import build_plan
 from tests.support.captures import simulated_captures
 from tests.support.short_flows import Connection, exchange, refused, unanswered, write_connections
@@ -207,6 +207,37 @@ def _random_settings(lab: Lab, catalogue: dict[str, Any], draw: random.Random) -
         for index in range(2)
     ]
     return {**lab.settings, "link": name, "edits": edits, "flows": flows, "duration_ps": 10 * 10**12}
+
+
+def test_tunnel_of_an_own_link_has_a_form_and_is_in_the_run_and_its_files(browser: Any, tmp_path: Path) -> None:
+    own = tmp_path / "office.toml"
+    own.write_text(
+        'title = "Office"\n[[hop]]\nname = "core"\ndelay = "5 ms"\n'
+        '[[hop]]\nname = "dsl"\nrate = "8 Mb/s"\nqueue = { bytes = "64 KiB" }\n'
+        '[[tunnel]]\nkind = "wireguard"\nover = ["dsl"]\n'
+    )
+    files = page_files()
+    files = {**files, CATALOGUE: PageFile("application/json", catalogue_with([own], files))}
+    with LabServer(files) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = Lab(browser, server.url)
+        assert page.state == "done" and page.messages == []
+        with_defaults = page.files()
+        assert tomllib.loads(with_defaults["link"])["tunnel"] == [{"kind": "wireguard", "over": ["dsl"]}]
+        assert page.page.evaluate("lab.summaryText") == _native_summary(with_defaults["scenario"])
+        edits = {"tunnel.1.kind": "gre", "tunnel.1.mtu": 1500, "tunnel.1.df": "not set"}
+        page.set({**page.settings, "edits": edits})
+        changed = page.files()["scenario"]
+        tunnel = {"kind": "gre", "over": ["dsl"], "mtu": "1500 B", "df": False}
+        assert tomllib.loads(changed)["tunnel"] == [tunnel]
+        assert page.page.evaluate("lab.summaryText") == _native_summary(changed)
+        assert "Tunnel 1 over dsl" in page.page.locator("#hops").inner_text()
+        page.page.wait_for_timeout(600)  # the address follows after HASH_MS
+        other = Lab(browser, server.url, page.page.evaluate("location.hash"))
+        assert other.settings["edits"] == edits
+        other.context.close()
+        page.context.close()
+        server.shutdown()
 
 
 def test_plan_of_every_link_is_that_of_the_package(lab: Lab) -> None:

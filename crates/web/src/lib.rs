@@ -206,7 +206,13 @@ mod form_exports {
         with_page(|page| json(&page.input_value::<EditedLink>()?.form()?))
     }
 
-    /// The plan of the hops of a changed link.
+    /// The tunnels of a changed link with their controls.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn tunnel_form() -> u32 {
+        with_page(|page| json(&page.input_value::<EditedLink>()?.tunnel_form()?))
+    }
+
+    /// The plan of the hops and tunnels of a changed link.
     #[unsafe(no_mangle)]
     pub extern "C" fn link_plan() -> u32 {
         with_page(|page| json(&page.input_value::<EditedLink>()?.plan()?))

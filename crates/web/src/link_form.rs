@@ -1,14 +1,16 @@
-//! The form of a link: its hops as a link file has them, the controls of their keys, and the plan of
+//! The form of a link: its hops and tunnels as a link file has them, the controls of their keys, and the plan of
 //! what a user has changed. The tables are read by ackclock-scenario, as those of a file are.
 
+use ackclock_core::link::TunnelKind;
 use ackclock_core::medium::Direction as Side;
 use ackclock_core::units::Span;
-use ackclock_scenario::controls::{Control, Slider, sliders};
+use ackclock_scenario::controls::{Control, Number, Slider, sliders};
 use ackclock_scenario::invalid::{Code, Invalid, Read, Step, format_value};
 use ackclock_scenario::keys::{Attribute, Bounds, Checked, KeySet, KeyValue, is_per_direction};
 use ackclock_scenario::link::acks::Acks;
 use ackclock_scenario::link::hop::{Direction, Hop};
 use ackclock_scenario::link::queue::Queue;
+use ackclock_scenario::link::tunnel::Tunnel;
 use ackclock_scenario::sources::Sources;
 use ackclock_scenario::table;
 use ackclock_scenario::value::Value;
@@ -21,7 +23,11 @@ use std::sync::{Mutex, PoisonError};
 pub struct EditedLink {
     /// The hops as their file has them.
     hops: Vec<Value>,
-    /// By the key of a control, `hop.NAME.PATH`: a slider's number, or the name of a choice's option.
+    /// The tunnels over them.
+    #[serde(default)]
+    tunnels: Vec<Value>,
+    /// By the key of a control, `hop.NAME.PATH` or `tunnel.NUMBER.PATH`: a slider's number, or the name of a
+    /// choice's option.
     edits: BTreeMap<String, Value>,
 }
 
@@ -38,6 +44,22 @@ pub struct HopForm {
     slowest_bps: Value,
     #[serde(skip)]
     hop: Read<Hop>,
+}
+
+/// A tunnel with its controls.
+#[derive(Debug, Serialize)]
+pub struct TunnelForm {
+    /// Its place among the tunnels of the link, from 1.
+    number: usize,
+    kind: &'static str,
+    /// The names of the hops that it crosses.
+    over: Vec<String>,
+    /// The changed tunnel as a link file has it.
+    written: Value,
+    choices: Vec<Choice>,
+    sliders: Vec<KeyedSlider>,
+    #[serde(skip)]
+    tunnel: Tunnel,
 }
 
 /// A slider with its key.
@@ -61,10 +83,12 @@ pub struct Choice {
     options: Vec<String>,
 }
 
-/// The hops of a plan, and the rate limits from which the delay of packets in their hosts follows.
+/// The hops and tunnels of a plan, and the rate limits from which the delay of packets in their hosts follows.
 #[derive(Debug, Serialize)]
 pub struct LinkPlan {
     hops: Vec<serde_json::Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tunnels: Vec<serde_json::Value>,
     slowest_bps: Vec<Value>,
 }
 
@@ -73,11 +97,22 @@ impl EditedLink {
         self.hops.iter().map(|table| HopForm::new(table, &self.edits)).collect()
     }
 
+    pub fn tunnel_form(&self) -> Result<Vec<TunnelForm>, String> {
+        (1..).zip(&self.tunnels).map(|(number, table)| TunnelForm::new(number, table, &self.edits)).collect()
+    }
+
     /// Error: the message of the first invalid key.
     pub fn plan(&self) -> Result<LinkPlan, String> {
-        let mut plan = LinkPlan { hops: Vec::new(), slowest_bps: Vec::new() };
-        for form in self.form()? {
-            let hop = form.hop.map_err(|invalid| message(&form.name, &invalid))?;
+        let mut plan = LinkPlan { hops: Vec::new(), tunnels: Vec::new(), slowest_bps: Vec::new() };
+        let forms = self.form()?;
+        for TunnelForm { tunnel, over, .. } in self.tunnel_form()? {
+            let mut tunnel_plan = serde_json::json!(tunnel.config());
+            let crossed = forms.iter().enumerate().filter(|(_, form)| over.contains(&form.name));
+            tunnel_plan["over"] = crossed.map(|(index, _)| index).collect::<Vec<usize>>().into();
+            plan.tunnels.push(tunnel_plan);
+        }
+        for form in forms {
+            let hop = form.hop.map_err(|invalid| message(&place_of_hop(&form.name), &invalid))?;
             let mut hop_plan = Checked::plan(&hop);
             for side in Side::BOTH {
                 if let Some(rate) = hop_plan.get_mut(side.name()).and_then(|side| side.get_mut("rate")) {
@@ -92,16 +127,20 @@ impl EditedLink {
 }
 
 /// As the messages of a link file, without file and line.
-fn message(hop: &str, invalid: &Invalid) -> String {
+fn message(table: &str, invalid: &Invalid) -> String {
     let steps = invalid.path.iter().map(|step| match step {
         Step::Key(key) => format!(".{key}"),
         Step::Index(index) => format!("[{}]", index + 1),
     });
-    let place = format!("hop.{hop}{}", steps.collect::<String>());
+    let place = format!("{table}{}", steps.collect::<String>());
     match invalid.code {
         Code::Combination => format!("{place}: {}; {}", invalid.found, invalid.allowed),
         _ => format!("{place}: found {}; allowed: {}", invalid.found, invalid.allowed),
     }
+}
+
+fn place_of_hop(name: &str) -> String {
+    format!("hop.{name}")
 }
 
 fn read(table: &Value) -> Read<Hop> {
@@ -111,18 +150,19 @@ fn read(table: &Value) -> Read<Hop> {
 impl HopForm {
     fn new(table: &Value, edits: &BTreeMap<String, Value>) -> Result<HopForm, String> {
         let name = if let Some(Value::Text(name)) = table.get("name") { name.clone() } else { String::new() };
-        let own = read(table).map_err(|invalid| message(&name, &invalid))?;
+        let place = place_of_hop(&name);
+        let own = read(table).map_err(|invalid| message(&place, &invalid))?;
         let mut base = expanded(own.write(Some(table)));
         let mut choices = Vec::new();
         for (path, options) in choice_paths(&base) {
-            choices.extend(Choice::make(&name, &mut base, path, &options(), edits));
+            choices.extend(Choice::make(&place, &mut base, path, meaning, &options(), edits));
         }
         let is_valid = read(&base).is_ok();
         // The keys of a proxy are in the parts of a connection, not in the plan of the hop.
         let controls: Vec<Control> = Hop::key_controls().into_iter().filter(|control| control.key != "pep").collect();
         let found = sliders(&controls, &base, |changed| !is_valid || read(changed).is_ok());
         let sliders: Vec<KeyedSlider> =
-            found.into_iter().map(|slider| KeyedSlider { key: key_of(&name, &slider.path), slider }).collect();
+            found.into_iter().map(|slider| KeyedSlider { key: key_of(&place, &slider.path), slider }).collect();
         let mut changed = base;
         for KeyedSlider { key, slider } in &sliders {
             if let Some(number) = edits.get(key).and_then(Value::number).filter(|number| *number != slider.value) {
@@ -139,8 +179,54 @@ impl HopForm {
     }
 }
 
-fn key_of(hop: &str, path: &[String]) -> String {
-    format!("hop.{hop}.{}", path.join("."))
+impl TunnelForm {
+    fn new(number: usize, table: &Value, edits: &BTreeMap<String, Value>) -> Result<TunnelForm, String> {
+        let place = format!("tunnel.{number}");
+        let read = |table: &Value| Tunnel::read(table, &Bounds::NONE).map_err(|invalid| message(&place, &invalid));
+        read(table)?;
+        let mut changed = table.clone();
+        let mut choices = Vec::new();
+        let text = |path: &[String]| {
+            Tunnel::key_controls()
+                .into_iter()
+                .find(|control| path.last().is_some_and(|key| key == control.key))
+                .map_or("", |c| c.text)
+        };
+        let kinds: Vec<ChoiceOption> = TunnelKind::ALL.iter().map(|kind| (kind.name(), Some(kind.name().into()))).collect();
+        choices.extend(Choice::make(&place, &mut changed, path_of(&["kind"]), text, &kinds, edits));
+        let kind = read(&changed)?.kind;
+        // What the kind has by default can be changed, too; the file has it once it is.
+        let mut shown = changed.clone();
+        if shown.get("mtu").is_none() {
+            shown.put(&path_of(&["mtu"]), Some(Number::Size.write(kind.default_mtu().into())));
+        }
+        if shown.get("df").is_none() {
+            shown.put(&path_of(&["df"]), Some(kind.default_df().into()));
+        }
+        let df: [ChoiceOption; 2] = [("set", Some(true.into())), ("not set", Some(false.into()))];
+        if let Some(choice) = Choice::make(&place, &mut shown, path_of(&["df"]), text, &df, edits) {
+            if choice.selected != choice.current {
+                changed.put(&choice.path, shown.get("df").cloned());
+            }
+            choices.push(choice);
+        }
+        let found = sliders(&Tunnel::key_controls(), &shown, |changed| Tunnel::read(changed, &Bounds::NONE).is_ok());
+        let sliders: Vec<KeyedSlider> =
+            found.into_iter().map(|slider| KeyedSlider { key: key_of(&place, &slider.path), slider }).collect();
+        for KeyedSlider { key, slider } in &sliders {
+            if let Some(number) = edits.get(key).and_then(Value::number).filter(|number| *number != slider.value) {
+                changed.put(&slider.path, Some(slider.unit.write(number)));
+            }
+        }
+        let tunnel = read(&changed)?;
+        let over = tunnel.over.0.clone();
+        Ok(TunnelForm { number, kind: kind.name(), over, written: changed, choices, sliders, tunnel })
+    }
+}
+
+/// The key of a control in a table, such as `hop.dsl`.
+fn key_of(table: &str, path: &[String]) -> String {
+    format!("{table}.{}", path.join("."))
 }
 
 fn path_of(steps: &[&str]) -> Vec<String> {
@@ -227,6 +313,8 @@ fn name_of(table: Option<&Value>, options: &[ChoiceOption]) -> String {
     let read = |table: &Value| Acks::read(table, &Bounds::NONE).ok();
     let name = match table {
         None => options.first().map(|(name, _)| *name),
+        Some(Value::Text(word)) => return word.clone(),
+        Some(Value::Bool(_)) => options.iter().find(|(_, option)| option.as_ref() == table).map(|(name, _)| *name),
         Some(table) => match table.get("kind") {
             Some(Value::Text(kind)) => return kind.clone(),
             _ => options
@@ -242,9 +330,10 @@ impl Choice {
     /// The choice at a path, whose selected option is put into the hop. None: the queue is absent
     /// that would handle ACKs.
     fn make(
-        hop: &str,
+        table: &str,
         base: &mut Value,
         path: Vec<String>,
+        text: impl Fn(&[String]) -> &'static str,
         options: &[ChoiceOption],
         edits: &BTreeMap<String, Value>,
     ) -> Option<Choice> {
@@ -252,7 +341,7 @@ impl Choice {
         if last == "ack" && base.at(above).is_none() {
             return None;
         }
-        let key = key_of(hop, &path);
+        let key = key_of(table, &path);
         let current = name_of(base.at(&path), options);
         let mut selected = current.clone();
         if let Some(Value::Text(name)) = edits.get(&key)
@@ -263,7 +352,7 @@ impl Choice {
         }
         let others = options.iter().map(|(name, _)| (*name).to_owned()).filter(|name| *name != current);
         let names: Vec<String> = [current.clone()].into_iter().chain(others).collect();
-        Some(Choice { key, text: meaning(&path), path, current, selected, options: names })
+        Some(Choice { key, text: text(&path), path, current, selected, options: names })
     }
 }
 
@@ -393,6 +482,27 @@ mod tests {
         assert!(message.starts_with("hop.line.queue.down.ack.first: found first = true; allowed: false"), "{message}");
         let form = edited(line(), edits).form().expect("the form is shown");
         assert_eq!((form[0].choices[0].selected.as_str(), form[0].sliders.is_empty()), ("dualpi2", false));
+    }
+
+    #[test]
+    fn plan_has_the_tunnels_of_a_link_and_their_edits() {
+        let tunnel = json!({"kind": "wireguard", "over": ["line"]});
+        let link = |edits: serde_json::Value| -> EditedLink {
+            let hops = json!([{"name": "core", "delay": "5 ms"}, line()]);
+            serde_json::from_value(json!({"hops": hops, "tunnels": [tunnel], "edits": edits})).expect("a link")
+        };
+        let plan = link(json!({})).plan().expect("a plan");
+        assert_eq!(json!(plan.tunnels), json!([{"kind": "wireguard", "mtu": 1420, "df": false, "over": [1]}]));
+        let forms = link(json!({})).tunnel_form().expect("a form");
+        assert_eq!(json!(forms[0].written), tunnel, "defaults are left out");
+        let selected: Vec<&str> = forms[0].choices.iter().map(|choice| choice.selected.as_str()).collect();
+        assert_eq!((selected, forms[0].sliders[0].key.as_str()), (vec!["wireguard", "not set"], "tunnel.1.mtu"));
+        let edits = json!({"tunnel.1.kind": "gre", "tunnel.1.mtu": 1300, "tunnel.1.df": "not set"});
+        let plan = link(edits.clone()).plan().expect("a plan");
+        assert_eq!(json!(plan.tunnels), json!([{"kind": "gre", "mtu": 1300, "df": false, "over": [1]}]));
+        let written = json!(link(edits).tunnel_form().expect("a form")[0].written);
+        assert_eq!(written, json!({"kind": "gre", "over": ["line"], "mtu": "1300 B", "df": false}));
+        assert!(serde_json::to_value(edited(line(), json!({})).plan().expect("a plan")).expect("JSON").get("tunnels").is_none());
     }
 
     #[test]

@@ -44,11 +44,11 @@ def document(links: Iterable[tuple[str, Path]]) -> dict[str, Any]:
     """The catalogue of these links: name and file.
 
     Returns:
-        ``version``, ``links`` (each with ``name, title, source``, ``hops`` as the link file has
-        them, ``recordings``, the times in ms of those that it names, by path, and ``parts``, the
-        flows and proxies of one connection by direction), ``variants`` (``name, summary, source,
-        common, tcp``), ``hosts`` (the names of host stacks), ``ack_policies`` (``name, written,
-        tcp``), and ``scenario``: what all scenarios of the page have.
+        ``version``, ``links`` (each with ``name, title, source``, ``hops`` and ``tunnels`` as the
+        link file has them, ``recordings``, the times in ms of those that it names, by path, and
+        ``parts``, the flows and proxies of one connection by direction), ``variants`` (``name,
+        summary, source, common, tcp``), ``hosts`` (the names of host stacks), ``ack_policies``
+        (``name, written, tcp``), and ``scenario``: what all scenarios of the page have.
 
     Raises:
         InputError: a link file is missing or invalid.
@@ -87,6 +87,7 @@ def link_entry(name: str, path: Path) -> dict[str, Any]:
         "title": scenario.title,
         "source": scenario.source,
         "hops": hops,
+        "tunnels": file.data.get("tunnel", []),
         "recordings": {str(one.path): one.times_ms for one in recordings(scenario)},
         "parts": {direction: _parts(path, direction) for direction in DIRECTIONS},
     }
