@@ -14,6 +14,8 @@ pub struct BusyGap {
     pub bytes: f64,
     /// No packet was lost in it, so that it is the service time of what arrived.
     pub is_clean: bool,
+    /// Packets that arrived at its end.
+    pub packets: usize,
 }
 
 impl BusyGap {
@@ -36,6 +38,7 @@ struct ArrivalGroup {
     sent: i64,
     bytes: f64,
     lost_bytes: f64,
+    packets: usize,
 }
 
 /// Gaps in runs of at least `min_run`, in order. `margin` is the time for which a packet must have
@@ -49,6 +52,7 @@ pub fn busy_runs(facts: &DirectionFacts, floor: i64, margin: i64, min_run: usize
         ns: (pair[1].at - pair[0].at) as f64,
         bytes: pair[1].bytes + pair[1].lost_bytes,
         is_clean: pair[1].lost_bytes == 0.0,
+        packets: pair[1].packets,
     };
     let releases = match facts.stalls.is_empty() {
         true => Vec::new(),
@@ -106,7 +110,7 @@ pub fn busy_periods(facts: &DirectionFacts, ns_per_byte: f64, skip: usize) -> Ve
             if facts.stalled(before, at) || is_held(&releases, packet.sent, at) {
                 runs.push(std::mem::take(&mut run));
             } else if number > skip + 1 {
-                run.push(BusyGap { at, ns: (at - before) as f64, bytes, is_clean });
+                run.push(BusyGap { at, ns: (at - before) as f64, bytes, is_clean, packets: 1 });
             }
         }
         (last, bytes, is_clean) = (Some(at), 0.0, true);
@@ -157,7 +161,7 @@ fn groups(facts: &DirectionFacts) -> Vec<ArrivalGroup> {
         match packet.outcome {
             Outcome::Arrived(at) => {
                 let lost_bytes = std::mem::take(&mut lost_bytes);
-                arrivals.push(ArrivalGroup { at, sent: packet.sent, bytes: f64::from(packet.len), lost_bytes });
+                arrivals.push(ArrivalGroup { at, sent: packet.sent, bytes: f64::from(packet.len), lost_bytes, packets: 1 });
             }
             Outcome::Lost { channel } => lost_bytes += channel * f64::from(packet.len),
             Outcome::Uncaptured => lost_bytes += f64::from(packet.len),
@@ -173,6 +177,7 @@ fn groups(facts: &DirectionFacts) -> Vec<ArrivalGroup> {
                 group.sent = group.sent.min(arrival.sent);
                 group.bytes += arrival.bytes;
                 group.lost_bytes += arrival.lost_bytes;
+                group.packets += 1;
             }
             None => groups.push(arrival),
         }

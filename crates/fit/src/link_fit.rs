@@ -5,6 +5,7 @@ use crate::delay::{self, BaseDelay, IsolatedDelays, KnownLink};
 use crate::estimate::{Fitted, Status};
 use crate::facts::DirectionFacts;
 use crate::frame_period::{self, FramePeriod};
+use crate::framing::{self, FramingFit};
 use crate::jitter::{self, Jitter};
 use crate::loss::{self, ChannelFit};
 use crate::policer::{self, PolicerFit};
@@ -40,6 +41,8 @@ pub struct DirectionFit {
     /// IP bytes of the packets.
     pub bytes: u64,
     pub lost: usize,
+    /// What the line adds to each packet. The rate and the delay are then those of the bytes on the line.
+    pub framing: Option<FramingFit>,
     /// Bit/s.
     pub rate: Fitted<ServiceRate>,
     /// Of a packet of length zero, or of the most common length if the rate is not known.
@@ -96,7 +99,59 @@ pub fn fit_link(runs: &[RunFacts], draws: usize, seed: u64) -> LinkFit {
     LinkFit { down, up, delay, known_clocks }
 }
 
+/// The parameters of a direction by the bytes on its line, where service times show a framing; else by those of
+/// its packets.
 fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> DirectionFit {
+    let plain = fit_lengths(runs, name, draws, seed);
+    // A bucket counts bytes of its own.
+    if plain.policer.is_some() || plain.shaper.is_some() {
+        return plain;
+    }
+    let margin = quantile_of_sorted(&IsolatedDelays::of(runs, 0.0).above_min(), 0.95).unwrap_or(0.0) as i64;
+    let Some(framing) = framing::estimate(runs, margin, draws, &mut Rng::for_element(seed, &format!("fit.{name}.framing")))
+    else {
+        return plain;
+    };
+    let fit = fit_lengths(&framing.on_line(runs), name, draws, seed);
+    let is_rate = fit.rate.value.is_some() && fit.rate.evidence.gaps > 0;
+    if !is_rate || fit.recorded.is_some() || fit.policer.is_some() || fit.shaper.is_some() {
+        return plain;
+    }
+    let common_len = plain.base_delay.evidence.len;
+    let (rate, ends) = (fit.rate.value.unwrap_or_default(), framing.range(common_len));
+    // A length that is rare may fill a cell more or less.
+    let cell = if framing.overhead.lo == framing.overhead.hi { 0.0 } else { framing.cell_bytes() * 8e9 / rate };
+    let BaseDelay { len, .. } = plain.base_delay.evidence;
+    let base_delay = Fitted { evidence: BaseDelay { len, ..fit.base_delay.evidence }, ..fit.base_delay };
+    let base_delay = match base_delay.value {
+        Some(value) => base_delay.at_least(value - cell, value + cell),
+        None => base_delay,
+    };
+    DirectionFit {
+        rate: fit.rate.at_least(rate * ends[0].min(ends[1]), rate * ends[0].max(ends[1])),
+        queue: fit.queue.map(|queue| in_packets(queue, framing.share_of(common_len), common_len)),
+        framing: Some(framing),
+        bytes: plain.bytes,
+        shape: plain.shape,
+        base_delay,
+        ..fit
+    }
+}
+
+/// A limit of a queue in bytes on the line, in those of packets, which a queue counts.
+fn in_packets(queue: Fitted<QueueLimit>, share: f64, packet: u32) -> Fitted<QueueLimit> {
+    let scaled = |bytes: Option<f64>| bytes.map(|bytes| bytes * share);
+    let evidence = QueueLimit {
+        max_accepted: queue.evidence.max_accepted * share,
+        blur: queue.evidence.blur * share,
+        packet,
+        ..queue.evidence
+    };
+    let draws = queue.draws.iter().map(|bytes| bytes * share).collect();
+    Fitted { value: scaled(queue.value), lo: scaled(queue.lo), hi: scaled(queue.hi), draws, evidence, ..queue }
+}
+
+fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> DirectionFit {
     let rng = |parameter: &str| Rng::for_element(seed, &format!("fit.{name}.{parameter}"));
     let mut policer = policer::estimate(runs, draws, &mut rng("policer"));
     let passed = policer.as_ref().map(|policer| policer::without_drops(runs, policer));
@@ -200,6 +255,7 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
         rate
     });
     DirectionFit {
+        framing: None,
         recorded,
         policer,
         shaper,

@@ -101,6 +101,23 @@ thresholds! {
     /// delays of a length: hosts delay packets of two lengths by different times.
     min_slope_over_jitter: f64 = 3.0;
 
+    // Framing.
+
+    /// Minimum number of packets of a length, and the minimum share of them whose service times agree.
+    min_framed_packets: usize = 20;
+    min_framed_share: f64 = 0.6;
+    /// Maximum share of arrivals that are of several packets: more are a receiver's, or a frame's.
+    max_merged: f64 = 0.05;
+    /// Range of overheads, bytes: less than an Ethernet's tag is within what hosts add to a time, and no
+    /// encapsulation has more.
+    min_overhead: u16 = 4;
+    max_overhead: u16 = 96;
+    /// Error of a mean service time: in standard errors, and in nanoseconds the rounding of timestamps.
+    framing_sigmas: f64 = 4.0;
+    framing_error_ns: f64 = 20.0;
+    /// Difference of the sums of squared relative errors under which two overheads are as likely.
+    same_framing: f64 = 1e-9;
+
     // Delay and jitter.
 
     /// Maximum number of smallest delays from which the floor is extrapolated: the density is about

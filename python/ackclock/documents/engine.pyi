@@ -702,6 +702,30 @@ class RunReport(TypedDict):
     offset_interval_ms: tuple[float, float]
     skew_ppm: float
 
+class FramingEvidence(TypedDict):
+    """The evidence of a framing."""
+
+    lens: list[int]
+    packets: int
+
+class FittedFramingEvidence(TypedDict):
+    """A parameter in the unit that its field names, with the evidence for it."""
+
+    status: Literal["identified", "bounded"]
+    value: float | None
+    lo: float | None
+    hi: float | None
+    draws: list[float]
+    evidence: FramingEvidence
+
+class FramingFit(TypedDict):
+    """A framing: bytes in addition to the IP packet."""
+
+    cells: Literal["none", "atm", "ptm"]
+    knows_cells: bool
+    overhead: FittedFramingEvidence
+    mpu: int
+
 class ServiceRate(TypedDict):
     """The evidence of a rate."""
 
@@ -916,6 +940,7 @@ class DirectionFit(TypedDict):
     packets: int
     bytes: int
     lost: int
+    framing: FramingFit | None
     rate: FittedServiceRate
     base_delay: FittedBaseDelay
     jitter: Jitter

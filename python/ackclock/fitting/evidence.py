@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         FittedChannelLoss,
         FittedQueueLimit,
         FittedServiceRate,
+        FramingFit,
         Jitter,
         LinkFit,
         PolicerEvidence,
@@ -58,6 +59,12 @@ def no_rate(facts: ServiceRate) -> str:
     return (
         "no queue stood in this direction, and delays of packets of different lengths do not differ beyond their jitter"
     )
+
+
+def framing(found: FramingFit) -> str:
+    facts = found["overhead"]["evidence"]
+    text = f"service times of {_count(facts['packets'], 'packet')} of {_listed(facts['lens'])} B"
+    return f"{text}: steps of 48 B" if found["cells"] == "atm" else text
 
 
 def policer(facts: PolicerEvidence) -> str:

@@ -25,7 +25,7 @@ from ackclock.input.objects import (
 from ackclock.input.scenario.link_draws import PS_PER_MS
 from ackclock.input.units import show_rate, show_size, show_time
 
-PATH_ORDER = ("name", "policer", "shaper", "rate", "queue", "loss")
+PATH_ORDER = ("name", "policer", "shaper", "rate", "framing", "queue", "loss")
 MEDIUM_ORDER = ("name", "loss", "reorder", "handover", "medium", "delay", "queue")
 """The first keys of the hop's table, without and with a medium."""
 
@@ -38,6 +38,7 @@ class FittedHop(Hop):
     policer: Mapping[str, Policer] = field(default_factory=dict)
     shaper: Mapping[str, Shaper] = field(default_factory=dict)
     rate: Mapping[str, str | Recording] = field(default_factory=dict)
+    framing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     delay: str | Mapping[str, str] | None = None
     queue: Mapping[str, Queue] = field(default_factory=dict)
     loss: Mapping[str, Loss] = field(default_factory=dict)
@@ -68,10 +69,13 @@ class FittedHop(Hop):
         return Link([self], title)
 
 
-def hop_of(used: Mapping[str, float | None], *, unordered: Sequence[str] = ()) -> FittedHop:
+def hop_of(
+    used: Mapping[str, float | None], *, unordered: Sequence[str] = (), cells: Mapping[str, str] | None = None
+) -> FittedHop:
     """The hop with these values, by their path in it (`Parameter.key`).
 
-    `unordered`: directions whose jitter reorders packets.
+    `unordered`: directions whose jitter reorders packets. `cells`: how the line divides packets, in
+    directions whose framing is known.
     """
     rates: dict[str, str | Recording] = {
         d: show_rate(round(rate)) for d in DIRECTIONS if (rate := used.get(f"rate.{d}"))
@@ -84,6 +88,7 @@ def hop_of(used: Mapping[str, float | None], *, unordered: Sequence[str] = ()) -
         },
         shaper={d: shaper for d in DIRECTIONS if (shaper := _shaper(used, d))},
         rate=rates,
+        framing={d: _framing(used, d, known) for d, known in (cells or {}).items()},
         queue={d: _droptail(size) for d in rates if (size := used.get(f"queue.{d}.bytes")) is not None},
         loss={d: loss for d in DIRECTIONS if (loss := _loss(used, d))},
         delay=_time(used["delay"]) if "delay" in used else {d: _time(used[f"delay.{d}"]) for d in DIRECTIONS},
@@ -104,6 +109,12 @@ def hop_of(used: Mapping[str, float | None], *, unordered: Sequence[str] = ()) -
 def used_values(parameters: Sequence[Parameter]) -> dict[str, float | None]:
     """The values of a link file by their path in the hop."""
     return {parameter.key: parameter.used for parameter in parameters}
+
+
+def _framing(used: Mapping[str, float | None], direction: str, cells: str) -> dict[str, str]:
+    """The table of a framing; without a minimum, none is in it."""
+    sizes = {key: used.get(f"framing.{direction}.{key}") for key in ("overhead", "mpu")}
+    return {"cells": cells, **{key: show_size(round(size)) for key, size in sizes.items() if size is not None}}
 
 
 def _shaper(used: Mapping[str, float | None], direction: str) -> Shaper | None:

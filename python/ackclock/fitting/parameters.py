@@ -17,9 +17,11 @@ if TYPE_CHECKING:
         DirectionFit,
         FittedBaseDelay,
         FittedChannelLoss,
+        FittedFramingEvidence,
         FittedNone,
         FittedQueueLimit,
         FittedServiceRate,
+        FramingFit,
         Jitter,
         JitterParameter,
         LinkFit,
@@ -29,7 +31,15 @@ if TYPE_CHECKING:
     )
     from ackclock.documents.fit import FittedParameter, NotIdentified
 
-    Fitted = FittedServiceRate | FittedBaseDelay | FittedQueueLimit | FittedChannelLoss | FittedNone | JitterParameter
+    Fitted = (
+        FittedServiceRate
+        | FittedBaseDelay
+        | FittedQueueLimit
+        | FittedChannelLoss
+        | FittedFramingEvidence
+        | FittedNone
+        | JitterParameter
+    )
 
 HOP = "access"
 """Name of the fitted hop."""
@@ -54,6 +64,8 @@ MAX_POLICED_HALF_WIDTH = 0.05
 """The same of a policer's rate: drops in bursts alone leave it open."""
 MIN_BUCKET_BYTES = 6000
 """Minimum burst of a policer that is identified: four full packets."""
+MAX_OVERHEAD_RANGE = 8.0
+"""Maximum range in bytes of an overhead that is identified: encapsulations differ by as much."""
 MIN_SERVING_SHARE = 0.3
 MIN_SERVING_DIFFERENCE = 0.05
 """Minimum share of the service times of a busy link that agree, and by how much faster they are
@@ -194,16 +206,35 @@ def parameters_of(fit: LinkFit) -> list[Parameter]:
     jitters = [row for direction in DIRECTIONS for row in _jitter(fit[direction]["jitter"], direction)]
     policers = [row for direction in DIRECTIONS for row in _policer(fit[direction]["policer"], direction)]
     shapers = {direction: found for direction in DIRECTIONS if (found := fit[direction]["shaper"])}
+    framings = [row for direction in DIRECTIONS for row in _framing(fit[direction]["framing"], direction)]
     of_busy_link = [
         *(row for d in DIRECTIONS for row in (_shaper(shapers[d], d) if d in shapers else [rates[d]])),
         *(of_shaper(row, d) if d in shapers else row for d, row in zip(DIRECTIONS, queues, strict=True)),
     ]
-    return [*policers, *of_busy_link, *losses, *delays, *jitters, *late, *stalls]
+    return [*policers, *framings, *of_busy_link, *losses, *delays, *jitters, *late, *stalls]
 
 
 def rtt_of(delays: Sequence[Parameter]) -> float:
     """The RTT in ms without queues, of the delays of both directions or of one for both."""
     return sum(delay.used or 0.0 for delay in delays) * (2 if len(delays) == 1 else 1)
+
+
+def _framing(found: FramingFit | None, direction: Direction) -> list[Parameter]:
+    if found is None:
+        return []
+    path, method, text = path_of("framing", direction), "service times of lengths", evidence.framing(found)
+    fitted, mpu = found["overhead"], float(found["mpu"])
+    overhead = Interval.of(fitted)
+    is_wide = overhead.hi - overhead.lo > MAX_OVERHEAD_RANGE
+    why = "packets of these lengths take as long with each overhead in this interval" if is_wide else ""
+    status: Literal["identified", "assumed"] = "identified" if found["knows_cells"] else "assumed"
+    no_cells = "" if found["knows_cells"] else "PTM at a rate higher by a 64th takes as long, within a byte"
+    rows = [
+        Parameter(f"{path}.cells", "", status, method, text, kind=found["cells"], why=no_cells),
+        Parameter.within(f"{path}.overhead", "B", method, text, overhead, fitted["draws"], why=why),
+    ]
+    shortest = Parameter(f"{path}.mpu", "B", "identified", method, text, value=mpu, lo=mpu, hi=mpu, used=mpu)
+    return [*rows, shortest] if mpu else rows
 
 
 def _policer(found: PolicerFit | None, direction: Direction) -> list[Parameter]:

@@ -317,7 +317,10 @@ def _direct(fitted: LinkFit) -> tuple[list[Parameter], FittedHop]:
     found = recorded_rate.with_recordings(fitted)
     parameters = recorded_rate.rows_of(parameters_of(found), found)
     unordered = [direction for direction in DIRECTIONS if found[direction]["jitter"]["in_order"] is False]
-    hop = hop_of(used_values(parameters), unordered=unordered)
+    cells: dict[str, str] = {
+        direction: framing["cells"] for direction in DIRECTIONS if (framing := found[direction]["framing"])
+    }
+    hop = hop_of(used_values(parameters), unordered=unordered, cells=cells)
     return parameters, recorded_rate.hop_with_recordings(hop, found)
 
 

@@ -134,6 +134,8 @@ def _written(keys: tuple[str, ...], value: float) -> str | float:
     """A draw as a file has it: bytes, a share, or a time of milliseconds."""
     if keys in (("loss", "mean"), ("reorder", "mean")):
         return value
+    if keys == ("framing", "overhead"):
+        return f"{round(value)} B"
     if keys[-1] in ("bytes", "burst"):
         return f"{max(1, round(value))} B"
     if keys[-1] == "rate":
