@@ -8,6 +8,7 @@ use crate::objects::to_object;
 use crate::table::Table;
 use ackclock_diagnose::capture::{CaptureDiagnosis, Outline, SummaryBuilder, THRESHOLDS, diagnosed_datagrams};
 use ackclock_trace::analyze::{Analysis, DatagramFlow};
+use ackclock_trace::congestion_control::Identifications;
 use ackclock_trace::join::Joined;
 use ackclock_trace::report::{
     CaptureIndex, CaptureSummary, EventOrder, FlatTable, FlowRows, PathEstimates, Report, UdpFlowReport, json_text, with_end,
@@ -34,6 +35,8 @@ pub struct CaptureReport {
     events: [EventOrder; 2],
     /// Of the first flows of a single capture.
     estimates: PathEstimates,
+    /// Of the first capture.
+    identified: Identifications,
     /// The document without flows. Its summary has no verdict before all flows are diagnosed.
     head: Report,
     counts: [usize; 2],
@@ -69,7 +72,7 @@ const BATCH: usize = 256;
 const FLOW_LEVELS: [usize; 2] = [2, 3];
 
 impl CaptureReport {
-    pub fn new(py: Python<'_>, source: ReportSource, names: Vec<String>) -> CaptureReport {
+    pub fn new(py: Python<'_>, source: ReportSource, names: Vec<String>, identified: Identifications) -> CaptureReport {
         let (mut head, estimates, indexes, counts) = match &source {
             ReportSource::One(reader) => {
                 let reader = reader.borrow(py);
@@ -106,6 +109,7 @@ impl CaptureReport {
             indexes,
             events,
             estimates: estimates.unwrap_or_default(),
+            identified,
             head,
             counts,
             numbers: (1..=counts[0]).collect(),
@@ -117,13 +121,19 @@ impl CaptureReport {
         match &self.source {
             ReportSource::One(reader) => {
                 let reader = reader.borrow(py);
-                let rows = FlowRows::of(&reader.analysis).with_estimates(&self.estimates).with_events(&self.events[0]);
+                let rows = FlowRows::of(&reader.analysis)
+                    .with_estimates(&self.estimates)
+                    .with_congestion_controls(&self.identified)
+                    .with_events(&self.events[0]);
                 make(&CaptureDiagnosis::of_one(&self.head, rows, &self.indexes[0]))
             }
             ReportSource::Two(reader) => {
                 let reader = reader.borrow(py);
                 let ([first, second], joined) = (&reader.sides, reader.joined());
-                let first = FlowRows::of(&first.analysis).with_events(&self.events[0]).with_joined(joined);
+                let first = FlowRows::of(&first.analysis)
+                    .with_congestion_controls(&self.identified)
+                    .with_events(&self.events[0])
+                    .with_joined(joined);
                 let second = FlowRows::of(&second.analysis).with_events(&self.events[1]);
                 make(&CaptureDiagnosis::of_two(&self.head, [first, second], joined, self.indexes.each_ref()))
             }

@@ -7,10 +7,12 @@ use crate::nonblocking_reader::{NonblockingReader, pause};
 use crate::objects::to_object;
 use crate::table::Table;
 use ackclock_core::Problem;
+use ackclock_core::tcp::Variant;
 use ackclock_diagnose::capture::of_qlog;
 use ackclock_pcap::read::{Capture, PpsClock, ReadError, decompress};
 use ackclock_pcap::siphash::SipKey;
 use ackclock_trace::analyze::{Analysis, PacketFilter};
+use ackclock_trace::congestion_control::{Examined, Identifications, family_of};
 use ackclock_trace::flow::KindRule;
 use ackclock_trace::infer::ArrivalRecorder;
 use ackclock_trace::join::{CaptureSide, Joined, join};
@@ -39,6 +41,8 @@ pub struct CaptureReader {
     pub arrivals: ArrivalRecorder,
     /// For a followed pipe: true after the end of its writer.
     ended: Option<Arc<AtomicBool>>,
+    /// The directions whose congestion control is looked for; none in what cannot be read again.
+    examined: Option<Examined>,
 }
 
 /// Whether a file is a capture by its first bytes, as the reader sees them; also of a kind that it
@@ -112,6 +116,12 @@ pub fn kind_rules() -> Vec<(&'static str, &'static str, &'static str)> {
 /// Bytes at the front of a qlog that name it.
 const QLOG_FRONT: u64 = 4096;
 
+/// Name and family of each congestion control.
+#[pyfunction]
+pub fn congestion_control_families() -> Vec<(&'static str, &'static str)> {
+    Variant::ALL.iter().map(|&variant| (variant.name(), family_of(variant).name())).collect()
+}
+
 /// A PPS list: path and text.
 type PulseFile = (PathBuf, String);
 
@@ -123,9 +133,9 @@ impl CaptureReader {
     /// `only`: packet filter as JSON. `series`: keep a row for each packet. `pulses`: PPS list of a
     /// capture whose timestamps are a counter. `follow`: the capture is still being written; waits
     /// for the file header here, and for the packets of a pipe at most `POLL_INTERVAL` in each
-    /// `advance`.
+    /// `advance`. `all_controls`: look for the congestion controls of small directions, too.
     #[new]
-    #[pyo3(signature = (path, only, series = false, pulses = None, follow = false))]
+    #[pyo3(signature = (path, only, series = false, pulses = None, follow = false, all_controls = false))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -133,12 +143,15 @@ impl CaptureReader {
         series: bool,
         pulses: Option<PulseFile>,
         follow: bool,
+        all_controls: bool,
     ) -> PyResult<CaptureReader> {
         let only: PacketFilter = serde_json::from_str(only).map_err(failure)?;
         let (capture, ended) =
             if follow { open_followed(py, &path)? } else { (Capture::open(&path).map_err(|e| refusal(e.problem(&path)))?, None) };
         let capture = with_pps(capture, pulses.as_ref())?;
+        let is_regular = !follow && pulses.is_none() && path.is_file();
         Ok(CaptureReader {
+            examined: is_regular.then_some(examined(all_controls)),
             path,
             capture,
             analysis: Analysis::new(only),
@@ -183,8 +196,13 @@ impl CaptureReader {
     }
 
     /// The report of the packets read so far, with the captures' names; reading on makes it invalid.
-    fn report(slf: Py<Self>, py: Python<'_>, names: Vec<String>) -> CaptureReport {
-        CaptureReport::new(py, ReportSource::One(slf), names)
+    fn report(slf: Py<Self>, py: Python<'_>, names: Vec<String>) -> PyResult<CaptureReport> {
+        let identified = {
+            let CaptureReader { path, analysis, examined, .. } = &*slf.borrow(py);
+            examined
+                .map_or_else(|| Ok(Identifications::default()), |examined| congestion_controls(py, path, analysis, examined))?
+        };
+        Ok(CaptureReport::new(py, ReportSource::One(slf), names, identified))
     }
 }
 
@@ -196,13 +214,16 @@ pub struct CapturePairReader {
     pub sides: [CaptureSide; 2],
     /// Maximum error of both clocks, if known.
     clock_error_ns: Option<f64>,
+    /// The directions of the first capture whose congestion control is looked for.
+    examined: Examined,
     joined: OnceLock<Joined>,
 }
 
 #[pymethods]
 impl CapturePairReader {
     #[new]
-    #[pyo3(signature = (first, second, only, series = false, pulses = None, clock_error_ns = None))]
+    #[pyo3(signature = (first, second, only, series = false, pulses = None, clock_error_ns = None, all_controls = false))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of a Python call")]
     fn new(
         first: PathBuf,
         second: PathBuf,
@@ -210,6 +231,7 @@ impl CapturePairReader {
         series: bool,
         pulses: Option<(PulseFile, PulseFile)>,
         clock_error_ns: Option<f64>,
+        all_controls: bool,
     ) -> PyResult<CapturePairReader> {
         let only: PacketFilter = serde_json::from_str(only).map_err(failure)?;
         let (first_pulses, second_pulses) = pulses.unzip();
@@ -219,7 +241,13 @@ impl CapturePairReader {
             Ok(CaptureSide { packets: Some(rows(series)), ..CaptureSide::new(capture, only.clone()) })
         };
         let sides = [open(&first, first_pulses)?, open(&second, second_pulses)?];
-        Ok(CapturePairReader { paths: [first, second], sides, clock_error_ns, joined: OnceLock::new() })
+        Ok(CapturePairReader {
+            paths: [first, second],
+            sides,
+            clock_error_ns,
+            examined: examined(all_controls),
+            joined: OnceLock::new(),
+        })
     }
 
     /// Reads up to `max` packets, without the GIL; returns their number, which is less only at the
@@ -241,8 +269,12 @@ impl CapturePairReader {
     }
 
     /// The report of the matched captures, with their names, after both have been read.
-    fn report(slf: Py<Self>, py: Python<'_>, names: Vec<String>) -> CaptureReport {
-        CaptureReport::new(py, ReportSource::Two(slf), names)
+    fn report(slf: Py<Self>, py: Python<'_>, names: Vec<String>) -> PyResult<CaptureReport> {
+        let identified = {
+            let reader = &*slf.borrow(py);
+            congestion_controls(py, &reader.paths[0], &reader.sides[0].analysis, reader.examined)?
+        };
+        Ok(CaptureReport::new(py, ReportSource::Two(slf), names, identified))
     }
 
     /// The packets of both on the clock of the first, and the number of packets beyond the maximum;
@@ -285,6 +317,15 @@ impl CapturePairReader {
     pub fn joined(&self) -> &Joined {
         self.joined.get_or_init(|| join(&self.sides[0], &self.sides[1], self.clock_error_ns))
     }
+}
+
+fn examined(all: bool) -> Examined {
+    if all { Examined::All } else { Examined::Largest }
+}
+
+/// The congestion controls of a capture's directions, by a second reading.
+fn congestion_controls(py: Python<'_>, path: &Path, analysis: &Analysis, examined: Examined) -> PyResult<Identifications> {
+    py.detach(|| Identifications::of(analysis, examined, || Capture::open(path))).map_err(|e| refusal(e.problem(path)))
 }
 
 /// Rows of all packets, or of events.

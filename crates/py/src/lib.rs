@@ -160,6 +160,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(captures::is_qlog, module)?)?;
     module.add_function(wrap_pyfunction!(captures::read_qlog, module)?)?;
     module.add_function(wrap_pyfunction!(captures::kind_rules, module)?)?;
+    module.add_function(wrap_pyfunction!(captures::congestion_control_families, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_link, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::carried_at_end, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_sender_end, module)?)?;

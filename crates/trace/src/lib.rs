@@ -6,6 +6,7 @@
 
 pub mod analyze;
 mod compact;
+pub mod congestion_control;
 pub mod decode;
 pub mod flow;
 pub mod infer;

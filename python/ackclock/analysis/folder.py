@@ -32,6 +32,7 @@ class AnalysisRequest:
     flow: int | str | None
     clocks: Clocks
     follow: bool = False
+    congestion_control: bool = False
 
     @property
     def identity(self) -> Identity:
@@ -46,6 +47,7 @@ class AnalysisRequest:
             None if self.flow is None else str(self.flow),
             self.clocks.texts(),
             self.clocks.error_s,
+            *(["congestion_control"] if self.congestion_control else []),
         ]
         return Identity.of("analyze", [contents, options], once=once)
 

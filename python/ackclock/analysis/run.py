@@ -130,6 +130,7 @@ def analyze(
     series: bool = False,
     pps: Sequence[str | Path] = (),
     synchronized: str | float | None = None,
+    congestion_control: bool = False,
 ) -> Analysis:
     """Per-flow metrics and diagnosis of a capture; with a second one of the same traffic, also
     delay and loss between them.
@@ -156,6 +157,8 @@ def analyze(
             timestamps are converted to UTC.
         synchronized: both captures' clocks are right within this (seconds, or such as ``100 us``):
             delays are absolute then.
+        congestion_control: look for the congestion control of each sender; else only of the 20
+            largest directions with 1 MB and more.
 
     Raises:
         InputError: the capture cannot be read, an argument is bad, or ``out`` holds another run.
@@ -173,9 +176,18 @@ def analyze(
         None if since is None else time_seconds(since, "since"),
         None if until is None else time_seconds(until, "until"),
     )
-    reader = open_capture(str(capture), only, other, series=series or out is not None, clocks=clocks)
+    reader = open_capture(
+        str(capture),
+        only,
+        other,
+        series=series or out is not None,
+        clocks=clocks,
+        congestion_control=congestion_control,
+    )
     captures = (str(capture),) if other is None else (str(capture), other)
-    with folder_for(out, AnalysisRequest(captures, only, flow, clocks), force=force) as run:
+    with folder_for(
+        out, AnalysisRequest(captures, only, flow, clocks, congestion_control=congestion_control), force=force
+    ) as run:
         if run and run.finished:
             return read_folder(run.path)
         with native_errors(file=str(capture)):
@@ -214,6 +226,7 @@ def open_capture(
     series: bool = False,
     clocks: Clocks = NO_CLOCKS,
     follow: bool = False,
+    congestion_control: bool = False,
 ) -> Any:
     """The engine's reader of one capture or of two; with `series`, it keeps a row for each packet.
 
@@ -228,10 +241,11 @@ def open_capture(
         )
     with native_errors(file=path):
         if second is None:
-            return _native.CaptureReader(path, only.as_json(), series, pulses[0] if pulses else None, follow)
+            own = pulses[0] if pulses else None
+            return _native.CaptureReader(path, only.as_json(), series, own, follow, congestion_control)
         pair = (pulses[0], pulses[1]) if pulses else None
         error_ns = None if clocks.error_s is None else clocks.error_s * 1e9
-        return _native.CapturePairReader(path, second, only.as_json(), series, pair, error_ns)
+        return _native.CapturePairReader(path, second, only.as_json(), series, pair, error_ns, congestion_control)
 
 
 def analysis_of(

@@ -123,6 +123,7 @@ def mptcp_line(document: Report) -> str:
 def capture_lines(document: Report) -> list[tuple[str, str]]:
     """What is said of the capture as a whole beside its connections: names and lines."""
     lines = (
+        ("congestion control", controls_line(document)),
         ("UDP", udp_line(document)),
         ("MPTCP", mptcp_line(document)),
         ("tunnels", tunnels_line(document)),
@@ -141,6 +142,26 @@ def udp_line(document: Report) -> str:
     quic = f", {udp['quic_flows']} of them QUIC" if udp["quic_flows"] else ""
     more = f"; {udp['left_out']} packets of further flows" if udp["left_out"] else ""
     return f"{many(udp['flows'], 'flow')}{quic}, {udp['packets']} packets, {size(udp['bytes'])}{more}"
+
+
+MAX_CONTROLS = 3
+"""Directions of the line of congestion controls."""
+
+
+def controls_line(document: Report) -> str:
+    """The congestion controls that are stated, the first directions; empty if none is."""
+    stated = [
+        (flow["flow"], direction, found)
+        for flow in document["flows"]
+        for direction, figures in (("a2b", flow["a2b"]), ("b2a", flow["b2a"]))
+        if (found := figures.get("congestion_control")) and found["confident"]
+    ]
+    parts = [
+        f"{found['family']} (flow {number} {direction}, likeliest {found['candidates'][0]['name']})"
+        for number, direction, found in stated[:MAX_CONTROLS]
+    ]
+    more = len(stated) - len(parts)
+    return ", ".join(parts) + (f", and {many(more, 'direction')} more" if more else "")
 
 
 def worst_flows(summary: CaptureSummary) -> list[int]:

@@ -64,6 +64,13 @@ def analyze(
         str | None,
         typer.Option(metavar="FLOW", help="Print the packets of a flow in time, events one by one: its number."),
     ] = None,
+    congestion_control: Annotated[
+        bool,
+        typer.Option(
+            "--congestion-control",
+            help="Look for the congestion control of every sender, not of the 20 largest directions of 1 MB and more.",
+        ),
+    ] = False,
     strip: Annotated[
         bool,
         typer.Option(
@@ -131,14 +138,25 @@ def analyze(
     clocks = clocks_of(pps or (), synchronized, 1 if second is None else 2)
     try:
         reader = open_capture(
-            capture, packet_filter, second, series=timeline is not None or out is not None, clocks=clocks, follow=follow
+            capture,
+            packet_filter,
+            second,
+            series=timeline is not None or out is not None,
+            clocks=clocks,
+            follow=follow,
+            congestion_control=congestion_control,
         )
     except KeyboardInterrupt:
         raise InputError.problem(
             "interrupted before the first packet", "name a file or a pipe that is written", file=capture
         ) from None
     request = AnalysisRequest(
-        (capture,) if second is None else (capture, second), packet_filter, flow, clocks, follow=follow
+        (capture,) if second is None else (capture, second),
+        packet_filter,
+        flow,
+        clocks,
+        follow=follow,
+        congestion_control=congestion_control,
     )
     with folder_for(out, request, force=force) as run:
         if run and run.finished:

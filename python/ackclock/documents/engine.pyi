@@ -376,6 +376,19 @@ class EventReport(TypedDict):
     offset: int
     bytes: int
 
+class CandidateReport(TypedDict):
+    """A congestion control, or `other` for none of those known."""
+
+    name: str
+    likelihood: float
+
+class CongestionControlReport(TypedDict):
+    """By the replay of each congestion control with the ACKs that the sender received."""
+
+    family: str
+    candidates: list[CandidateReport]
+    confident: bool
+
 class BucketReport(TypedDict):
     rate_bps: float
     burst_bytes: float
@@ -503,6 +516,7 @@ class DirectionReport(TypedDict):
     tail_ms: float | None
     ttl: TtlReport
     events: NotRequired[list[EventReport]]
+    congestion_control: CongestionControlReport | None
     inferred_path: PathEstimate | None
     sender_side_capture: NotRequired[int]
     one_way_delay_ms: NotRequired[SummaryStats]

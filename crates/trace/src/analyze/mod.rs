@@ -15,7 +15,7 @@ mod shard;
 
 pub use datagram_flows::{DatagramFlow, QuicFlow, SpinBit};
 pub use encapsulation::{Encapsulation, TunnelUse};
-pub use filter::PacketFilter;
+pub use filter::{EndpointExpr, PacketFilter};
 pub use flow_list::FlowList;
 pub use flow_store::{CachePolicy, FlowRef};
 pub use mptcp::SubflowOf;
@@ -75,6 +75,10 @@ impl Analysis {
             filter,
             probe: Some(MirrorProbe::default()),
         }
+    }
+
+    pub fn filter(&self) -> &PacketFilter {
+        &self.filter
     }
 
     /// All flows, in the order of their first packets.

@@ -1,7 +1,7 @@
 //! Statistics of one direction: the data of one end and the other end's ACKs for it.
 //! docs/reference/analyze.md defines the fields.
 
-use super::{Limits, VantagePoint, limits, seconds};
+use super::{CongestionControlReport, Limits, VantagePoint, limits, seconds};
 use crate::flow::{Flow, FlowDirection, LateAcks, Ledger, SegmentKind, SendStats, Side};
 use crate::metrics::{ACK_BINS_MS, AckClock};
 use ackclock_contract::Document;
@@ -68,6 +68,8 @@ pub struct DirectionReport {
     /// the capture was read without [`crate::series::Packets`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<Vec<super::EventReport>>,
+    /// Which congestion control this end uses; none without data.
+    pub congestion_control: Option<CongestionControlReport>,
     /// Estimate of the bottleneck from this capture.
     pub inferred_path: Option<super::PathEstimate>,
     /// Results of the comparison with a second capture.
@@ -283,6 +285,7 @@ impl DirectionReport {
             tail_ms: t.first_data.get().map(|_| super::ms((t.last_advance - t.last_data).max(0))),
             events: None,
             ttl: TtlReport { syn: syn.is_captured.then_some(syn.ttl), data: t.first_data.get().map(|_| direction.data_ttl()) },
+            congestion_control: t.first_data.get().map(|_| CongestionControlReport::unknown()),
             inferred_path: None,
             joined: None,
         }

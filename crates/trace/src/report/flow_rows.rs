@@ -3,6 +3,7 @@
 
 use super::{FlowReport, JoinedDirectionReport, MAX_LISTED, MptcpReport, PathEstimates, events::EventOrder};
 use crate::analyze::{Analysis, FlowList, FlowRef};
+use crate::congestion_control::Identifications;
 use crate::join::Joined;
 
 /// The rows of one capture's flows.
@@ -11,6 +12,7 @@ pub struct FlowRows<'a> {
     flows: FlowList<'a>,
     start: i64,
     estimates: Option<&'a PathEstimates>,
+    identified: Option<&'a Identifications>,
     joined: Option<&'a Joined>,
     events: Option<&'a EventOrder>,
 }
@@ -18,12 +20,17 @@ pub struct FlowRows<'a> {
 impl<'a> FlowRows<'a> {
     pub fn of(analysis: &'a Analysis) -> FlowRows<'a> {
         let start = analysis.totals.first_at.unwrap_or(0);
-        FlowRows { analysis, flows: analysis.flows(), start, estimates: None, joined: None, events: None }
+        FlowRows { analysis, flows: analysis.flows(), start, estimates: None, identified: None, joined: None, events: None }
     }
 
     /// Adds estimates of the path.
     pub fn with_estimates(self, estimates: &'a PathEstimates) -> FlowRows<'a> {
         FlowRows { estimates: Some(estimates), ..self }
+    }
+
+    /// Adds the congestion controls of the directions that were examined.
+    pub fn with_congestion_controls(self, identified: &'a Identifications) -> FlowRows<'a> {
+        FlowRows { identified: Some(identified), ..self }
     }
 
     /// Adds the events of each flow.
@@ -58,6 +65,11 @@ impl<'a> FlowRows<'a> {
         if let Some([of_client, of_server]) = self.estimates.and_then(|estimates| estimates.of_flow(number)) {
             row.a2b.inferred_path.clone_from(of_client);
             row.b2a.inferred_path.clone_from(of_server);
+        }
+        if let Some(identified) = self.identified {
+            let [of_client, of_server] = self.congestion_controls(number, identified);
+            row.a2b.congestion_control = of_client.or(row.a2b.congestion_control);
+            row.b2a.congestion_control = of_server.or(row.b2a.congestion_control);
         }
         if let Some(events) = self.events {
             let [of_client, of_server] = events.of_flow(number, self.start);

@@ -2,6 +2,7 @@
 
 mod capture_index;
 mod concurrency;
+mod congestion_control;
 mod datagrams;
 mod direction;
 mod encapsulation;
@@ -20,6 +21,7 @@ mod vantage;
 pub use crate::flow::VantagePoint;
 pub use capture_index::{CaptureIndex, FindingThresholds, QueuedDirection, with_end};
 pub use concurrency::FlowCorrelation;
+pub use congestion_control::{CandidateReport, CongestionControlReport};
 pub use datagrams::{UdpDirectionReport, UdpFlowReport, UdpReport};
 pub use direction::{
     AckGaps, DirectionReport, HistogramBin, KindReport, LateAckReport, ThinkTimeReport, UnansweredProbesReport, UnansweredReport,
@@ -30,6 +32,7 @@ pub use events::{EventOrder, EventReport};
 pub use flat_table::{FlatColumn, FlatTable, FlatValues};
 pub use flow_rows::FlowRows;
 pub use limits::Limits;
+pub(crate) use limits::of as limits_of;
 pub use listeners::ListenerFacts;
 pub use path_estimate::{PathEstimate, PathEstimates};
 pub use summary::{CaptureSummary, ConnectionCounts, FindingCount, TopList, TopRow, VerdictReport};
@@ -38,6 +41,7 @@ pub use two_captures::{
     PathMtuReport, PolicerReport, StallReport,
 };
 pub use vantage::VantageReport;
+pub(crate) use vantage::shows_sender;
 
 use crate::analyze::{Analysis, FragmentCounts, FrameRange, SubflowOf};
 use crate::decode::{EndpointAddress, Skip};
