@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -188,6 +188,12 @@ nist-mac: build ## WiMAX with NIST's rules of requests beside NIST's module for 
 # Rows of another seed: .venv/bin/python -m studies.limits.page --seed 7
 limits: build ## how often the limit that a run reports is its limit, into docs/evidence/limits.md: a minute on two cores
 	$(BIN)/python -m studies.limits.page docs/evidence/limits.md
+
+# In parts: make congestion-control KEPT=runs/senders.jsonl MINUTES=9, again until all are done; SEED=N draws those of seeds N and N + 1.
+# With captures of the running kernel: python -m studies.analyzer.kernel_senders FOLDER, then KERNEL=FOLDER.
+congestion-control: build ## which congestion control a sender uses, as `analyze` states it, into docs/evidence/congestion-control.md: ten minutes
+	$(BIN)/python -m studies.analyzer.congestion_control $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) \
+	  $(if $(KERNEL),--kernel $(KERNEL)) docs/evidence/congestion-control.md
 
 reports: build ## public reports about links and TCP with a known answer, answered, into docs/evidence/reports.md: a minute
 	$(BIN)/python -m studies.reports.page docs/evidence/reports.md
