@@ -19,6 +19,8 @@ pub struct BaseDelay {
     pub len: u32,
     /// What the host may have added to the smallest delay, nanoseconds.
     pub host: f64,
+    /// By how much late stamps may have made it too small, nanoseconds.
+    pub late: f64,
 }
 
 /// Delays of isolated packets of one direction.
@@ -85,6 +87,8 @@ pub struct KnownLink<'a> {
     pub early: &'a [f64],
     /// Lower bound of the link's rate in bit/s, where it is not known.
     pub at_least: Option<f64>,
+    /// By how much late stamps may have made the smallest delay too small, nanoseconds.
+    pub late: f64,
 }
 
 /// The delay of a packet of length zero, nanoseconds under the assumed clock offset; if the rate is
@@ -106,7 +110,7 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
     }
     delays.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let host = if delays.len() < LIMITS.min_floor_packets { LIMITS.host_delay_ns } else { LIMITS.host_floor_ns };
-    let evidence = BaseDelay { isolated: delays.len(), len: isolated.common_len, host };
+    let evidence = BaseDelay { isolated: delays.len(), len: isolated.common_len, host, late: known.late };
     let Some(&(value, len)) = delays.first() else {
         // A packet that waited arrived later than one that would not have.
         let len = isolated.common_len;
@@ -160,12 +164,12 @@ fn without_rate(
     Fitted::identified((lo + hi) / 2.0, drawn, evidence).at_least(lo, hi)
 }
 
-/// A floor that is below the smallest delay by what the host added to it. The draws have it as well:
+/// A floor that is below the smallest delay by what the host added to it, and above it by late stamps. The draws have both as well:
 /// the delay of both directions is made of them.
 fn with_host_delay(value: f64, draws: Vec<f64>, evidence: BaseDelay, rng: &mut Rng) -> Fitted<BaseDelay> {
-    let host = evidence.host;
-    let draws = draws.into_iter().map(|draw| draw - host * rng.uniform()).collect();
-    Fitted::identified(value, draws, evidence).at_least(value - host, value + LIMITS.clock_resolution_ns)
+    let (host, late) = (evidence.host, evidence.late);
+    let draws = draws.into_iter().map(|draw| draw - host * rng.uniform() + late * rng.uniform()).collect();
+    Fitted::identified(value, draws, evidence).at_least(value - host, value + late + LIMITS.clock_resolution_ns)
 }
 
 /// The mean of the delays of both directions.
@@ -176,7 +180,8 @@ pub fn of_both(down: &Fitted<BaseDelay>, up: &Fitted<BaseDelay>) -> Fitted<()> {
     };
     let draws = down.draws.iter().zip(&up.draws).map(|(down, up)| (down + up) / 2.0).collect();
     let host = (down.evidence.host + up.evidence.host) / 2.0;
-    Fitted::identified(value, draws, ()).at_least(value - host, value + LIMITS.clock_resolution_ns)
+    let late = (down.evidence.late + up.evidence.late) / 2.0;
+    Fitted::identified(value, draws, ()).at_least(value - host, value + late + LIMITS.clock_resolution_ns)
 }
 
 /// Number of the smallest values of a sample of this size over which the density is about constant.

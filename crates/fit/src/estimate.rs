@@ -51,6 +51,14 @@ impl<E> Fitted<E> {
         self.hi = self.hi.map(|own| own.max(hi));
         self
     }
+
+    /// The interval of a value widened by this share of it to both sides.
+    pub fn widened(self, share: f64) -> Fitted<E> {
+        match self.value {
+            Some(_) => Fitted { lo: self.lo.map(|lo| lo * (1.0 - share)), hi: self.hi.map(|hi| hi * (1.0 + share)), ..self },
+            None => self,
+        }
+    }
 }
 
 /// The central 95 % of a sample.

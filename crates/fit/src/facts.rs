@@ -45,7 +45,7 @@ impl LinkPacket {
 }
 
 /// One direction of one run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct DirectionFacts {
     /// In order of departure.
     pub packets: Vec<LinkPacket>,
@@ -61,6 +61,9 @@ pub struct DirectionFacts {
     pub marked: bool,
     /// Rate in bit/s and burst in bytes of a token bucket.
     pub token_bucket: Option<(f64, f64)>,
+    /// Hosts stamped packets late: by how much the floor of the path may lie above the smallest delay,
+    /// nanoseconds.
+    pub late: Option<f64>,
 }
 
 impl DirectionFacts {
@@ -134,6 +137,7 @@ impl From<&PathDirection> for DirectionFacts {
             flow_queues: path.flow_queues,
             marked: path.marked,
             token_bucket: path.token_bucket.map(|bucket| (bucket.rate_bps, bucket.burst_bytes)),
+            late: None,
         }
     }
 }

@@ -99,8 +99,9 @@ pub struct Jitter {
     pub p95: Option<f64>,
 }
 
-/// `above` has the jitter of the packets that no predecessor held back, sorted.
-pub fn estimate(runs: &[DirectionFacts], above: &[f64], draws: usize, rng: &mut Rng) -> Jitter {
+/// `above` has the jitter of the packets that no predecessor held back, sorted; up to `host_noise` nanoseconds it is
+/// the hosts' own.
+pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: usize, rng: &mut Rng) -> Jitter {
     let p95 = quantile_of_sorted(above, 0.95);
     let none = Jitter {
         status: Status::Bounded,
@@ -114,7 +115,7 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], draws: usize, rng: &mut 
     };
     let enough = above.len() >= LIMITS.min_jitter_packets;
     let Some(spread) = p95.filter(|_| enough) else { return none };
-    if spread <= LIMITS.host_noise_ns {
+    if spread <= host_noise {
         return Jitter { status: Status::Identified, ..none };
     }
     let (mut family, distance) = nearest_family(above);
@@ -207,7 +208,7 @@ mod tests {
     }
 
     fn fitted(runs: &[DirectionFacts]) -> Jitter {
-        estimate(runs, &IsolatedDelays::of(runs, 0.0).above_min(), 100, &mut Rng::for_element(3, "jitter"))
+        estimate(runs, &IsolatedDelays::of(runs, 0.0).above_min(), LIMITS.host_noise_ns, 100, &mut Rng::for_element(3, "jitter"))
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod facts;
 mod frame_period;
 mod framing;
 mod jitter;
+mod late_stamps;
 mod link_fit;
 mod loss;
 mod policer;

@@ -7,6 +7,7 @@ use crate::facts::DirectionFacts;
 use crate::frame_period::{self, FramePeriod};
 use crate::framing::{self, FramingFit};
 use crate::jitter::{self, Jitter};
+use crate::late_stamps::{self, DelayBulk};
 use crate::loss::{self, ChannelFit};
 use crate::policer::{self, PolicerFit};
 use crate::queue::{self, QueueLimit};
@@ -92,8 +93,14 @@ pub struct LinkFit {
 /// The parameters of a link. `draws` is the number of draws of each, in the same order for all.
 pub fn fit_link(runs: &[RunFacts], draws: usize, seed: u64) -> LinkFit {
     let known_clocks = !runs.is_empty() && runs.iter().all(|run| run.known_clocks);
-    let [down, up]: [Vec<DirectionFacts>; 2] =
-        [runs.iter().map(|run| run.down.clone()).collect(), runs.iter().map(|run| run.up.clone()).collect()];
+    let [mut down, mut up]: [Vec<DirectionFacts>; 2] = [
+        runs.iter().map(|run| late_stamps::corrected(&run.down)).collect(),
+        runs.iter().map(|run| late_stamps::corrected(&run.up)).collect(),
+    ];
+    if down.iter().chain(&up).any(|facts| facts.late.is_some()) {
+        // Each host stamps the packets of both directions.
+        down.iter_mut().chain(&mut up).for_each(|facts| facts.late = facts.late.or(Some(LIMITS.host_delay_ns)));
+    }
     let (down, up) = (fit_direction(&down, "down", draws, seed), fit_direction(&up, "up", draws, seed));
     let delay = delay::of_both(&down.base_delay, &up.base_delay);
     LinkFit { down, up, delay, known_clocks }
@@ -158,6 +165,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     let sent = runs;
     // Packets that a policer drops do not reach what follows it.
     let mut runs = passed.as_deref().unwrap_or(runs);
+    let late = runs.iter().filter_map(|facts| facts.late).reduce(f64::max);
     let mut isolated = IsolatedDelays::of(runs, 0.0);
     let shape = ArrivalShape::of(runs, &isolated);
     // What jitter adds to an arrival does not show that the next packet waited.
@@ -196,7 +204,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         None => rate.value.iter().chain(&rate.draws).copied().collect(),
     };
     let of_delay = |jitter: &[f64], early: &[f64]| {
-        let known = KnownLink { rates: &rates, jitter, early, at_least };
+        let known = KnownLink { rates: &rates, jitter, early, at_least, late: late.unwrap_or(0.0) };
         delay::estimate(&isolated, known, draws, &mut rng("delay"))
     };
     let first = of_delay(&[], &[]);
@@ -219,6 +227,9 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         let of_run = |facts: &DirectionFacts| service::early_delays(facts, ns_per_byte, base, count);
         early = runs.iter().flat_map(of_run).collect();
         early.sort_unstable_by(f64::total_cmp);
+        if let Some(bulk) = late.and_then(|_| DelayBulk::of(&early)) {
+            early.retain(|delay| *delay >= bulk.floor);
+        }
         if passes_bursts(&early, &isolated, ns_per_byte) {
             early.clear();
         }
@@ -227,8 +238,9 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         }
     }
     let base_delay = of_delay(&above, &early);
+    let host_noise = LIMITS.host_noise_ns + late.unwrap_or(0.0);
     served = served.zip(base_delay.value).map(|((ns_per_byte, _), base)| (ns_per_byte, base)).or(served);
-    let has_jitter = quantile_of_sorted(&above, 0.95).is_some_and(|p95| p95 > LIMITS.host_noise_ns);
+    let has_jitter = quantile_of_sorted(&above, 0.95).is_some_and(|p95| p95 > host_noise);
     let queue = ns_per_byte.zip(served.map(|s| s.1).or(first.value).or(first.hi)).map(|(ns_per_byte, base)| {
         let of_run = |facts: &DirectionFacts| {
             let arrivals: Vec<Option<f64>> = match has_jitter && rate.evidence.gaps > 0 {
@@ -240,7 +252,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         let levels: Vec<queue::Level> = runs.iter().flat_map(of_run).collect();
         queue::estimate(&levels, isolated.common_len, draws, &mut rng("queue"))
     });
-    let jitter = jitter::estimate(runs, &above, draws, &mut rng("jitter"));
+    let jitter = jitter::estimate(runs, &above, host_noise, draws, &mut rng("jitter"));
     let varies = rate.evidence.steps.is_some()
         || rate.evidence.variation.is_some_and(|variation| variation >= LIMITS.min_recorded_variation)
         || is_wide(&rate)
@@ -254,6 +266,10 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     } else {
         rate
     });
+    let rate = if late.is_some() { rate.widened(LIMITS.late_rate_error) } else { rate };
+    if let Some(found) = policer.as_mut().filter(|_| late.is_some()) {
+        found.rate = found.rate.clone().widened(LIMITS.late_rate_error);
+    }
     DirectionFit {
         framing: None,
         recorded,

@@ -13,6 +13,24 @@ macro_rules! thresholds {
 }
 
 thresholds! {
+    // Stamps of a busy capturing host.
+
+    /// Minimum number of delays of packets that found an empty path, for their lower edge: the delays with these
+    /// shares of them below.
+    min_bulk_packets: usize = 200;
+    edge_shares: (f64, f64) = (0.02, 0.1);
+    /// Minimum distance of the smallest delay from the edge, relative to the edge's width, of one that a stall of the
+    /// host made: that of 100,000 normal delays is three widths.
+    min_outlier_edges: f64 = 5.0;
+    /// Distance from the edge, relative to its width, from which on delays are such.
+    outlier_edges: f64 = 2.0;
+    /// Time within which a host stamps what it held back, nanoseconds, and the minimum share of the stalls with
+    /// nothing else below the edge.
+    stall_bunch_ns: i64 = 1_000_000;
+    min_single_share: f64 = 0.75;
+    /// Relative half-width of a rate by stamps that are late: a capture of such a host lacks records, too.
+    late_rate_error: f64 = 0.003;
+
     // Rate.
 
     /// Minimum number of consecutive gaps between arrivals of a busy link: shorter runs are bursts
