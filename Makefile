@@ -229,8 +229,8 @@ fit-buckets: build ## `fit` to policers and shapers, and to links that look like
 	$(BIN)/python -m studies.fit.buckets docs/evidence/fit-buckets.md
 
 # A campaign is of one SEED=; several seeds with one KEPT= make one page. BEFORE=: kept fits of another version.
-coverage: build ## intervals of `fit` beside the truth, by ten kinds of input, into docs/evidence/coverage.md: an hour, MINUTES=, KEPT=, SEED=
-	$(BIN)/python -m studies.fit.coverage $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(BEFORE),--before $(BEFORE)) docs/evidence/coverage.md
+coverage: build ## intervals of `fit` beside the truth, by ten kinds of input, into docs/evidence/coverage.md: an hour, MINUTES=, KEPT=, SEED=, LINKS=6,12, INPUTS=
+	$(BIN)/python -m studies.fit.coverage $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(BEFORE),--before $(BEFORE)) $(if $(LINKS),--only $(LINKS)) $(if $(INPUTS),--inputs "$(INPUTS)") docs/evidence/coverage.md
 
 # Real time: repeat what a busy machine made invalid. Outcomes are kept: KEPT=runs/fit-measure.jsonl
 fit-measure: build ## `fit` to folders of `measure` through the emulator, into docs/evidence/fit-measure.md: a quarter of an hour

@@ -3,7 +3,8 @@ the kind of input, as Markdown. `make coverage` writes it to docs.
 
 A campaign has `--links` links of one seed, and each is fitted by every kind of input. `--kept FILE`
 keeps each fit: a later call continues, and several campaigns in one file make one page.
-`--before FILE` are the kept fits of another version to the same inputs.
+`--before FILE` are the kept fits of another version to the same inputs. `--only 6,12` and `--inputs
+"10 s,busy host"` fit these links, and these kinds of input, alone.
 """
 
 from __future__ import annotations
@@ -237,19 +238,46 @@ def _kept(file: Path | None) -> list[FittedInput]:
     return [FittedInput.restored(fields) for fields in kept(file)]
 
 
+def chosen_inputs(names: str | None) -> list[str]:
+    """The kinds of input that a list with commas names, in the order of the page; all without one.
+    The name of a kind may have a comma itself.
+
+    >>> chosen_inputs("two flows, two files,10 s")
+    ['10 s', 'two flows, two files']
+
+    Raises:
+        SystemExit: no kind has a name of the list.
+    """
+    rest = names if names is not None else ",".join(INPUTS)
+    found = [kind for kind in INPUTS if f",{kind}," in f",{rest},"]
+    for kind in found:
+        rest = f",{rest},".replace(f",{kind},", ",", 1).strip(",")
+    if rest:
+        sys.exit(f"{rest}: no kind of input; kinds are {'; '.join(INPUTS)}")
+    return found
+
+
 def main() -> None:
     parser = page_parser("link", seed=SEED, count=COUNT, minutes=MINUTES)
     parser.add_argument("--before", type=Path, help="kept fits of another version, for their scores")
     parser.add_argument("--part", default="1/1", help="such as 2/3: every third link, from the second one on")
+    parser.add_argument("--only", help="numbers of the links, such as 6,12; default: all")
+    parser.add_argument("--inputs", help="kinds of input, such as 10 s,busy host; default: all")
     options = parser.parse_args()
     print(f"seed {options.seed}", file=sys.stderr)
     began = time.monotonic()
     part, parts = map(int, options.part.split("/"))
     done = {(one.cluster, one.kind) for one in _kept(options.kept)}
-    own = [link for link in structured_links(options.count, options.seed) if link.number % parts == part % parts]
+    numbers = set(map(int, options.only.split(","))) if options.only else range(1, options.count + 1)
+    kinds = chosen_inputs(options.inputs)
+    own = [
+        link
+        for link in structured_links(options.count, options.seed)
+        if link.number % parts == part % parts and link.number in numbers
+    ]
     found: list[FittedInput] = []
     for link in own:
-        missing = [kind for kind in INPUTS if ((options.seed, link.number), kind) not in done]
+        missing = [kind for kind in kinds if ((options.seed, link.number), kind) not in done]
         with tempfile.TemporaryDirectory() as folder:
             for kind in begun_within(options.minutes, missing, began):
                 one = fitted(link, kind, options.seed, Path(folder))

@@ -13,7 +13,7 @@ import pytest
 
 from ackclock import Fit
 from studies import pcap_records
-from studies.fit.coverage import FittedInput, ParameterOutcome, chance_of, interval_score, outcomes, page
+from studies.fit.coverage import FittedInput, ParameterOutcome, chance_of, chosen_inputs, interval_score, outcomes, page
 from studies.fit.inputs import INPUTS, captures_of
 from studies.fit.links import TrueLink
 from studies.fit.structured_links import STRUCTURES, structured_links
@@ -88,6 +88,13 @@ def test_a_third_of_the_links_has_structure_and_each_kind_comes() -> None:
     assert all(link.truth for link in links)
     again = list(structured_links(30, 7))
     assert links == again
+
+
+def test_kinds_of_input_are_chosen_by_name() -> None:
+    assert chosen_inputs(None) == list(INPUTS)
+    assert chosen_inputs("busy host,two flows, two files") == ["two flows, two files", "busy host"]
+    with pytest.raises(SystemExit):
+        chosen_inputs("busy host,carrier pigeon")
 
 
 @pytest.fixture(scope="module")
