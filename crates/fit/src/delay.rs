@@ -17,9 +17,9 @@ pub struct BaseDelay {
     pub isolated: usize,
     /// Length of the packets, bytes.
     pub len: u32,
-    /// What the host may have added to the smallest delay, nanoseconds.
+    /// What the host, or a packet of others, may have added to the smallest delay, nanoseconds.
     pub host: f64,
-    /// By how much late stamps may have made it too small, nanoseconds.
+    /// By how much late timestamps may have made it too small, nanoseconds.
     pub late: f64,
 }
 
@@ -87,8 +87,10 @@ pub struct KnownLink<'a> {
     pub early: &'a [f64],
     /// Lower bound of the link's rate in bit/s, where it is not known.
     pub at_least: Option<f64>,
-    /// By how much late stamps may have made the smallest delay too small, nanoseconds.
+    /// By how much late timestamps may have made the smallest delay too small, nanoseconds.
     pub late: f64,
+    /// What a packet waits for one of others that the link serves, nanoseconds.
+    pub others: f64,
 }
 
 /// The delay of a packet of length zero, nanoseconds under the assumed clock offset; if the rate is
@@ -109,7 +111,10 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
         delays = isolated.delays.iter().map(|&(len, delay)| (delay - service(len, 0), len)).collect();
     }
     delays.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let host = if delays.len() < LIMITS.min_floor_packets { LIMITS.host_delay_ns } else { LIMITS.host_floor_ns };
+    let host = match delays.len() < LIMITS.min_floor_packets {
+        true => LIMITS.host_delay_ns.max(known.others),
+        false => LIMITS.host_floor_ns,
+    };
     let evidence = BaseDelay { isolated: delays.len(), len: isolated.common_len, host, late: known.late };
     let Some(&(value, len)) = delays.first() else {
         // A packet that waited arrived later than one that would not have.
@@ -122,9 +127,9 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
         let value = known.early[0];
         return with_host_delay(value, floors, evidence, rng);
     }
-    if let (Some(at_least), true) = (known.at_least, known.rates.is_empty() && isolated.common_len >= LIMITS.max_short_len) {
+    if let (Some(at_least), true) = (known.at_least, known.rates.is_empty()) {
         let slowest = f64::from(isolated.common_len) * 8e9 / at_least;
-        let hi = isolated.min_of_all.map_or(value, |min| min.min(value));
+        let hi = isolated.min_of_all.map_or(value, |min| min.min(value)) + known.late;
         return without_rate(&delays, slowest, hi, evidence, draws, rng);
     }
     let floors = if delays.len() >= LIMITS.min_floor_packets {
@@ -164,7 +169,7 @@ fn without_rate(
     Fitted::identified((lo + hi) / 2.0, drawn, evidence).at_least(lo, hi)
 }
 
-/// A floor that is below the smallest delay by what the host added to it, and above it by late stamps. The draws have both as well:
+/// A floor that is below the smallest delay by what the host added to it, and above it by late timestamps. The draws have both as well:
 /// the delay of both directions is made of them.
 fn with_host_delay(value: f64, draws: Vec<f64>, evidence: BaseDelay, rng: &mut Rng) -> Fitted<BaseDelay> {
     let (host, late) = (evidence.host, evidence.late);
@@ -179,9 +184,12 @@ pub fn of_both(down: &Fitted<BaseDelay>, up: &Fitted<BaseDelay>) -> Fitted<()> {
         return Fitted::bounded(both(|delay| delay.lo), both(|delay| delay.hi), ());
     };
     let draws = down.draws.iter().zip(&up.draws).map(|(down, up)| (down + up) / 2.0).collect();
-    let host = (down.evidence.host + up.evidence.host) / 2.0;
-    let late = (down.evidence.late + up.evidence.late) / 2.0;
-    Fitted::identified(value, draws, ()).at_least(value - host, value + late + LIMITS.clock_resolution_ns)
+    let fit = Fitted::identified(value, draws, ());
+    // The error of an offset, or of a rate that is not known, is at one end of its range in each direction.
+    match both(|delay| delay.lo).zip(both(|delay| delay.hi)) {
+        Some((lo, hi)) => fit.at_least(lo, hi),
+        None => fit,
+    }
 }
 
 /// Number of the smallest values of a sample of this size over which the density is about constant.

@@ -61,7 +61,7 @@ pub struct DirectionFacts {
     pub marked: bool,
     /// Rate in bit/s and burst in bytes of a token bucket.
     pub token_bucket: Option<(f64, f64)>,
-    /// Hosts stamped packets late: by how much the floor of the path may lie above the smallest delay,
+    /// Hosts timestamped packets late: by how much the floor of the path may lie above the smallest delay,
     /// nanoseconds.
     pub late: Option<f64>,
 }

@@ -8,6 +8,7 @@ use ackclock_contract::Document;
 use ackclock_core::rng::Rng;
 use ackclock_core::statistics::quantile_of_sorted;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// A distribution of the extra delay, with the keys of a link file. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Document)]
@@ -25,9 +26,12 @@ impl JitterFamily {
         let mean = sorted.iter().sum::<f64>() / n;
         let variance = sorted.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
         let max = sorted.last().copied().unwrap_or(0.0);
+        // The sample has its minimum subtracted, so that its range is short at both ends. A delay beyond what the
+        // mean allows is of another cause.
+        let high = max * (n + 1.0) / (n - 1.0).max(1.0);
+        let is_possible = by_mean(sorted).is_some_and(|[_, hi]| high <= hi);
         [
-            // The sample has its minimum subtracted, so that its range is short at both ends.
-            JitterFamily::Uniform { high: max * (n + 1.0) / (n - 1.0).max(1.0) },
+            JitterFamily::Uniform { high: if is_possible { high } else { 2.0 * mean } },
             JitterFamily::Exponential { mean },
             JitterFamily::Normal { mean, sd: libm::sqrt(variance) },
         ]
@@ -93,6 +97,8 @@ pub struct Jitter {
     pub is_described: bool,
     /// Whether packets keep their order; none if jitter had no chance to reorder any.
     pub in_order: Option<bool>,
+    /// Flows overtake each other and not themselves: their hosts, or a queue for each, delay them differently.
+    pub is_by_flow: bool,
     /// Packets that no predecessor held back.
     pub packets: usize,
     /// 95 % quantile of their jitter, nanoseconds.
@@ -110,6 +116,7 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
         distance: None,
         is_described: true,
         in_order: None,
+        is_by_flow: false,
         packets: above.len(),
         p95,
     };
@@ -117,6 +124,9 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
     let Some(spread) = p95.filter(|_| enough) else { return none };
     if spread <= host_noise {
         return Jitter { status: Status::Identified, ..none };
+    }
+    if overtake_by_flow(runs) {
+        return Jitter { is_by_flow: true, ..none };
     }
     let (mut family, distance) = nearest_family(above);
     let is_described = distance <= LIMITS.max_distance;
@@ -131,7 +141,7 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
             let mut sample: Vec<f64> = (0..above.len()).map(|_| above[(rng.uniform() * above.len() as f64) as usize]).collect();
             sample.sort_unstable_by(f64::total_cmp);
             match family {
-                JitterFamily::Uniform { .. } => JitterFamily::Uniform { high: uniform_width(above, rng) }.parameters(),
+                JitterFamily::Uniform { high } => JitterFamily::Uniform { high: uniform_width(above.len(), high, rng) }.parameters(),
                 _ => family.of_sample(&sample).parameters(),
             }
         })
@@ -143,6 +153,10 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
         .map(|(i, (key, value))| {
             let draws: Vec<f64> = resampled.iter().map(|parameters| parameters[i].1).collect();
             let [lo, hi] = central_95(&draws).unwrap_or([value; 2]);
+            let [lo, hi] = match family {
+                JitterFamily::Uniform { .. } => by_mean(above).map_or([lo, hi], |[from, to]| [lo.min(from), hi.max(to)]),
+                _ => [lo, hi],
+            };
             JitterParameter { key, value, lo: lo.min(value), hi: hi.max(value), draws }
         })
         .collect();
@@ -157,18 +171,44 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
     }
 }
 
-/// A draw of the width of a uniform distribution: the range of n values is the width times a value
-/// with the distribution Beta(n - 1, 2).
-fn uniform_width(sorted: &[f64], rng: &mut Rng) -> f64 {
-    let (n, range) = (sorted.len() as f64, sorted.last().copied().unwrap_or(0.0));
+/// A draw of the width of a uniform distribution of which `high` is estimated: the range of n values is the width
+/// times a value with the distribution Beta(n - 1, 2).
+fn uniform_width(count: usize, high: f64, rng: &mut Rng) -> f64 {
+    let n = count as f64;
     let draw = (1.0 - rng.uniform()).ln() / n + (1.0 - rng.uniform()).ln() / (n - 1.0).max(1.0);
-    range / libm::exp(draw)
+    high * (n - 1.0).max(1.0) / (n + 1.0) / libm::exp(draw)
+}
+
+/// The interval of the width of a uniform distribution by the mean of a sample, which one large delay does not move;
+/// none of a sample without any.
+fn by_mean(sorted: &[f64]) -> Option<[f64; 2]> {
+    let n = sorted.len() as f64;
+    let width = 2.0 * sorted.iter().sum::<f64>() / n;
+    let error = LIMITS.normal_95 / libm::sqrt(3.0 * n);
+    (n > 0.0).then_some([width * (1.0 - error), width * (1.0 + error)])
 }
 
 /// The family with the smallest distance to a sorted sample, and the distance.
 fn nearest_family(sorted: &[f64]) -> (JitterFamily, f64) {
     let [first, rest @ ..] = JitterFamily::candidates(sorted).map(|family| (family, family.distance(sorted)));
     rest.into_iter().fold(first, |best, one| if one.1 < best.1 { one } else { best })
+}
+
+/// Packets of different flows overtake each other, several times, and none one of its own flow.
+fn overtake_by_flow(runs: &[DirectionFacts]) -> bool {
+    let (mut of_others, mut of_own) = (0, 0);
+    for facts in runs.iter().filter(|facts| facts.flows.len() == facts.packets.len()) {
+        let mut latest: BTreeMap<u32, i64> = BTreeMap::new();
+        for (packet, flow) in facts.packets.iter().zip(&facts.flows) {
+            let Some(arrival) = packet.arrival() else { continue };
+            let overtakes = |at: &i64| arrival + LinkPacket::SAME_TIME < *at;
+            of_own += usize::from(latest.get(flow).is_some_and(overtakes));
+            of_others += usize::from(latest.iter().any(|(other, at)| other != flow && overtakes(at)));
+            let own = latest.entry(*flow).or_insert(arrival);
+            *own = arrival.max(*own);
+        }
+    }
+    of_others >= LIMITS.min_overtaken && of_own * LIMITS.outliers < of_others
 }
 
 /// Whether packets keep their order, from consecutive packets that left within half of the median
@@ -253,6 +293,38 @@ mod tests {
         };
         assert_eq!((pairs(true), pairs(false)), (Some(true), Some(false)));
         assert_eq!(fitted(&jittered(40_000_000, true, || 4e6 * rng.uniform())).in_order, None);
+    }
+
+    #[test]
+    fn delays_are_no_jitter_of_the_link_when_flows_overtake_each_other_alone() {
+        let mut rng = Rng::for_element(6, "draws");
+        // Two hosts, or two flows of one link that does not keep the order.
+        let mut runs = |own_hosts: bool| {
+            let mut runs = jittered(400_000, false, || 2e6 * rng.uniform());
+            let facts = &mut runs[0];
+            facts.flows = (0..facts.packets.len() as u32).map(|i| i % 2).collect();
+            let mut latest = [0; 2];
+            for (packet, flow) in facts.packets.iter_mut().zip(&facts.flows).filter(|_| own_hosts) {
+                let of_flow = &mut latest[*flow as usize];
+                *of_flow = packet.arrival().unwrap().max(*of_flow);
+                packet.outcome = Outcome::Arrived(*of_flow);
+            }
+            runs
+        };
+        let fit = fitted(&runs(true));
+        assert!(fit.is_by_flow && fit.family.is_none() && fit.status == Status::Bounded, "{fit:?}");
+        let fit = fitted(&runs(false));
+        assert!(!fit.is_by_flow && fit.family.is_some(), "{fit:?}");
+    }
+
+    #[test]
+    fn width_of_a_uniform_jitter_is_in_its_interval_when_one_delay_is_larger() {
+        let mut rng = Rng::for_element(7, "draws");
+        let mut above: Vec<f64> = (0..300).map(|_| 4e6 * rng.uniform()).chain([4.6e6]).collect();
+        above.sort_unstable_by(f64::total_cmp);
+        let fit = estimate(&[], &above, LIMITS.host_noise_ns, 100, &mut rng);
+        let width = &fit.parameters[0];
+        assert!(width.key == "high" && width.lo <= 4e6 && 4e6 <= width.hi && width.hi < 5e6, "{width:?}");
     }
 
     #[test]

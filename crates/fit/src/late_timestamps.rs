@@ -1,10 +1,10 @@
-//! Departures that a busy capturing host stamped late. A stamp that is late by a stall of the host makes a
+//! Departures that a busy capturing host timestamped late. A timestamp that is late by a stall of the host makes a
 //! delay too small, and the smallest delays are what a path without queues is known by: one packet in a
 //! thousand that is 4 ms late moves the delay of the path, the packets that found it empty, and all that
 //! follows from them.
 //!
 //! What a path adds to a delay has a sharp lower edge: the delays of packets that found it empty lie close
-//! above their floor. Late stamps blur the edge, and stalls put few delays far below it, at single moments.
+//! above their floor. Late timestamps blur the edge, and stalls put few delays far below it, at single moments.
 //! These packets are set back to the edge. Where the path ends and the hosts begin does not show any more:
 //! the floor is between the edge and the bulk of the delays.
 
@@ -48,7 +48,7 @@ impl DelayBulk {
     }
 }
 
-/// The packets with the latest departures that the floor of the others allows, where hosts stamped them late.
+/// The packets with the latest departures that the floor of the others allows, where hosts timestamped them late.
 pub fn corrected(facts: &DirectionFacts) -> DirectionFacts {
     let bulks = bulks(facts);
     let late = bulks.values().map(|bulk| bulk.late).reduce(f64::max);
@@ -73,11 +73,27 @@ pub fn corrected(facts: &DirectionFacts) -> DirectionFacts {
     DirectionFacts { packets: facts.packets.iter().map(set_back).collect(), late, ..facts.clone() }
 }
 
-/// By length, where stamps are late.
+/// By length, where timestamps are late. ACKs do not show when a packet arrived.
 fn bulks(facts: &DirectionFacts) -> BTreeMap<u32, DelayBulk> {
+    let Some(floor) = facts.floor().filter(|_| !facts.by_acks) else { return BTreeMap::new() };
+    let found = bulks_above(facts, floor);
+    if !found.is_empty() {
+        return found;
+    }
+    // Hardly a packet is isolated by a floor that is milliseconds too low. Where most delays are alike no queue
+    // stands, whose delays come in steps of a service time.
+    let mut delays: Vec<i64> = facts.packets.iter().filter_map(LinkPacket::delay).collect();
+    delays.sort_unstable();
+    let at = |share: f64| delays.get((share * delays.len() as f64) as usize).copied();
+    match at(LIMITS.edge_shares.0).zip(at(0.5)) {
+        Some((low, median)) if (median - low) as f64 <= LIMITS.host_noise_ns => bulks_above(facts, low),
+        _ => BTreeMap::new(),
+    }
+}
+
+fn bulks_above(facts: &DirectionFacts, floor: i64) -> BTreeMap<u32, DelayBulk> {
     let mut by_len: BTreeMap<u32, Vec<(i64, f64)>> = BTreeMap::new();
-    // ACKs do not show when a packet arrived, and clocks that differ no smallest delay.
-    for index in facts.floor().filter(|_| !facts.by_acks).map_or_else(Vec::new, |floor| facts.isolated(floor)) {
+    for index in facts.isolated(floor) {
         let packet = &facts.packets[index];
         if let Some(delay) = packet.delay() {
             by_len.entry(packet.len).or_default().push((packet.sent, delay as f64));
@@ -92,7 +108,7 @@ fn bulks(facts: &DirectionFacts) -> BTreeMap<u32, DelayBulk> {
     by_len.into_iter().filter_map(of_len).collect()
 }
 
-/// Most of the delays below the floor are at single moments: what a stall held back is stamped at its end. A
+/// Most of the delays below the floor are at single moments: what a stall held back has its end as timestamp. A
 /// path that is faster for a time has them in a row.
 fn are_single(packets: &[(i64, f64)], floor: f64) -> bool {
     let runs: Vec<&[(i64, f64)]> =
@@ -117,7 +133,7 @@ mod tests {
         DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() }
     }
 
-    /// Both hosts stamp 30 us late on average, and the sender's stalls at one packet in `every` for up to 4 ms.
+    /// Both hosts timestamp 30 us late on average, and the sender's stalls at one packet in `every` for up to 4 ms.
     fn stamped(mut facts: DirectionFacts, every: i64) -> DirectionFacts {
         let mut rng = Rng::for_element(1, "host");
         for (i, packet) in facts.packets.iter_mut().enumerate() {
@@ -130,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn floor_of_the_path_is_in_its_range_when_few_stamps_are_late() {
+    fn floor_of_the_path_is_in_its_range_when_few_timestamps_are_late() {
         for every in [997, 200] {
             let late = stamped(path(|_| 0), every);
             assert!(late.floor().unwrap() < 17_500 * US);
@@ -147,10 +163,32 @@ mod tests {
     }
 
     #[test]
+    fn late_timestamps_are_found_where_packets_follow_each_other_closely() {
+        // ACKs each 1 ms: a floor that is 4 ms too low isolates none.
+        let mut facts = path(|_| 0);
+        for (i, packet) in facts.packets.iter_mut().enumerate() {
+            packet.sent = 1000 * US * i as i64;
+            packet.outcome = Outcome::Arrived(packet.sent + 20_000 * US);
+        }
+        let mended = corrected(&stamped(facts, 500));
+        let (floor, range) = (mended.floor().unwrap(), mended.late.unwrap() as i64);
+        assert!(floor >= 19_500 * US && (19_980 * US..20_100 * US).contains(&(floor + range)), "{floor} {range}");
+    }
+
+    #[test]
+    fn timestamps_are_right_before_a_queue_that_is_empty_now_and_then() {
+        // A sawtooth of up to 60 ms, in steps of a service time.
+        let mut facts = path(|_| 0);
+        for (i, packet) in facts.packets.iter_mut().enumerate() {
+            packet.sent = 1000 * US * i as i64;
+            packet.outcome = Outcome::Arrived(packet.sent + 20_000 * US + (i as i64 % 600 / 10) * 1000 * US);
+        }
+        assert!(corrected(&facts).late.is_none());
+    }
+
+    #[test]
     fn range_of_the_floor_has_the_blur_of_hosts_that_do_not_stall() {
-        let late = stamped(path(|_| 0), 0);
-        let mended = corrected(&late);
-        assert_eq!(mended.packets, late.packets);
+        let mended = corrected(&stamped(path(|_| 0), 0));
         let reach = mended.floor().unwrap() + mended.late.unwrap() as i64;
         assert!((19_980 * US..20_020 * US).contains(&reach), "{reach}");
     }
@@ -168,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn stamps_are_right_where_the_path_is_faster_for_a_time() {
+    fn timestamps_are_right_where_the_path_is_faster_for_a_time() {
         // The others' queue, of 3 ms, is empty for half a second; a bucket passes what comes after an idle time.
         let facts = path(|i| if (4000..4050).contains(&i) { 0 } else { 3000 * US });
         assert_eq!(corrected(&facts), facts);

@@ -12,7 +12,7 @@ mod facts;
 mod frame_period;
 mod framing;
 mod jitter;
-mod late_stamps;
+mod late_timestamps;
 mod link_fit;
 mod loss;
 mod policer;
@@ -23,6 +23,7 @@ mod recorded_rate;
 mod reordering;
 mod service;
 mod shaper;
+mod shared_link;
 mod stalls;
 mod thresholds;
 

@@ -7,7 +7,7 @@ use crate::facts::DirectionFacts;
 use crate::frame_period::{self, FramePeriod};
 use crate::framing::{self, FramingFit};
 use crate::jitter::{self, Jitter};
-use crate::late_stamps::{self, DelayBulk};
+use crate::late_timestamps::{self, DelayBulk};
 use crate::loss::{self, ChannelFit};
 use crate::policer::{self, PolicerFit};
 use crate::queue::{self, QueueLimit};
@@ -17,6 +17,7 @@ use crate::recorded_rate::{self, RecordedRate};
 use crate::reordering::{self, Reordering};
 use crate::service;
 use crate::shaper::{self, ShaperFit};
+use crate::shared_link::SharedLink;
 use crate::stalls::{self, PeriodicStalls};
 use crate::thresholds::LIMITS;
 use ackclock_contract::Document;
@@ -94,11 +95,11 @@ pub struct LinkFit {
 pub fn fit_link(runs: &[RunFacts], draws: usize, seed: u64) -> LinkFit {
     let known_clocks = !runs.is_empty() && runs.iter().all(|run| run.known_clocks);
     let [mut down, mut up]: [Vec<DirectionFacts>; 2] = [
-        runs.iter().map(|run| late_stamps::corrected(&run.down)).collect(),
-        runs.iter().map(|run| late_stamps::corrected(&run.up)).collect(),
+        runs.iter().map(|run| late_timestamps::corrected(&run.down)).collect(),
+        runs.iter().map(|run| late_timestamps::corrected(&run.up)).collect(),
     ];
     if down.iter().chain(&up).any(|facts| facts.late.is_some()) {
-        // Each host stamps the packets of both directions.
+        // Each host timestamps the packets of both directions.
         down.iter_mut().chain(&mut up).for_each(|facts| facts.late = facts.late.or(Some(LIMITS.host_delay_ns)));
     }
     let (down, up) = (fit_direction(&down, "down", draws, seed), fit_direction(&up, "up", draws, seed));
@@ -187,11 +188,15 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         rate = Fitted::bounded(rate.lo, None, ServiceRate::without_queue(RateMethod::Throughput, Vec::new()));
     }
     if let Some(found) = &shaper {
-        let steady = ServiceRate { steps: None, variation: None, ..rate.evidence.clone() };
+        let steady = ServiceRate { steps: None, variation: None, own: None, ..rate.evidence.clone() };
         let Fitted { status, value, lo, hi, draws, .. } = found.rate.clone();
         rate = Fitted { status, value, lo, hi, draws, evidence: steady };
     }
-    let at_least = match rate.value {
+    // Of a link that serves others, too, a packet takes the time of its own rate.
+    // Late timestamps blur what lengths differ by.
+    let is_blurred = late.is_some() && rate.evidence.method == RateMethod::Size;
+    let own_rate = rate.evidence.own.or(rate.value).filter(|_| !is_blurred);
+    let at_least = match own_rate {
         Some(value) => {
             isolated = IsolatedDelays::of(runs, 8e9 / value);
             None
@@ -201,14 +206,18 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     // A packet that finds tokens passes at the rate of bursts.
     let rates: Vec<f64> = match &shaper {
         Some(found) => vec![found.evidence.peak],
-        None => rate.value.iter().chain(&rate.draws).copied().collect(),
+        None => {
+            let scale = rate.evidence.own.zip(rate.value).map_or(1.0, |(own, mean)| own / mean);
+            rate.value.iter().chain(&rate.draws).filter(|_| own_rate.is_some()).map(|rate| rate * scale).collect()
+        }
     };
+    let others = rate.evidence.own.map_or(0.0, |own| 8e9 / own * f64::from(isolated.common_len));
     let of_delay = |jitter: &[f64], early: &[f64]| {
-        let known = KnownLink { rates: &rates, jitter, early, at_least, late: late.unwrap_or(0.0) };
+        let known = KnownLink { rates: &rates, jitter, early, at_least, late: late.unwrap_or(0.0), others };
         delay::estimate(&isolated, known, draws, &mut rng("delay"))
     };
     let first = of_delay(&[], &[]);
-    let ns_per_byte = rate.value.map(|rate| 8e9 / rate);
+    let ns_per_byte = own_rate.map(|rate| 8e9 / rate);
     // Packets of which the rate is not known took no longer than this; short ones show hardly a rate.
     let slowest = at_least.filter(|_| isolated.common_len >= LIMITS.max_short_len).map(|rate| 8e9 / rate);
     let mut served = ns_per_byte.zip(first.value.or(first.hi)).filter(|_| rate.evidence.gaps > 0);
@@ -252,6 +261,13 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         let levels: Vec<queue::Level> = runs.iter().flat_map(of_run).collect();
         queue::estimate(&levels, isolated.common_len, draws, &mut rng("queue"))
     });
+    let shared = rate.evidence.own.zip(served).map(|(_, (ns_per_byte, base))| SharedLink { base, ns_per_byte });
+    let attributed: Option<Vec<DirectionFacts>> =
+        shared.map(|shared| runs.iter().map(|facts| shared.attributed(facts)).collect());
+    let queue = match shared {
+        Some(shared) => queue.map(|queue| queue::of_shared_link(&queue, runs.iter().map(|facts| shared.largest(facts)))),
+        None => queue,
+    };
     let jitter = jitter::estimate(runs, &above, host_noise, draws, &mut rng("jitter"));
     let varies = rate.evidence.steps.is_some()
         || rate.evidence.variation.is_some_and(|variation| variation >= LIMITS.min_recorded_variation)
@@ -279,7 +295,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         bytes: sent.iter().flat_map(|facts| &facts.packets).map(|packet| u64::from(packet.len)).sum(),
         lost: sent.iter().flat_map(|facts| &facts.packets).filter(|packet| packet.is_lost()).count(),
         jitter,
-        loss: loss::estimate(runs, ns_per_byte.or(slowest), draws, &mut rng("loss")),
+        loss: loss::estimate(attributed.as_deref().unwrap_or(runs), ns_per_byte.or(slowest), draws, &mut rng("loss")),
         queue,
         rate,
         base_delay,

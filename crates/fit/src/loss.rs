@@ -30,6 +30,8 @@ pub struct ChannelLoss {
     pub is_bursty: bool,
     /// The losses of a burst are at one time, as those of a queue whose service times are not known.
     pub at_once: bool,
+    /// Packets that the queue dropped, where they are so many more that some of them may be taken for these.
+    pub beside_drops: Option<usize>,
 }
 
 /// Share of the time in the bad state, and its mean sojourn in nanoseconds; of independent losses the
@@ -141,6 +143,7 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, draws: usize,
         gain,
         is_bursty,
         at_once: false,
+        beside_drops: None,
     };
     if transitions.packets == 0 {
         return ChannelFit { mean: Fitted::bounded(None, None, evidence(0.0, false)), bad_sojourn: None };
@@ -161,6 +164,12 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, draws: usize,
     let grid = LikelihoodGrid::of(ranges, &|mean, sojourn| transitions.log_likelihood(mean, sojourn));
     let gain = 2.0 * (grid.best.2 - transitions.independent_log_likelihood(share));
     let is_bursty = gain > LIMITS.chi_squared_95;
+    let drops = queue_drops(runs);
+    if transitions.lost * LIMITS.drops_beside_loss < drops {
+        let hi = central_95(&grid.draws(draws, rng).means).map_or(share, |range| range[1]).max(share);
+        let evidence = ChannelLoss { beside_drops: Some(drops), ..evidence(gain, is_bursty) };
+        return ChannelFit { mean: Fitted::bounded(Some(0.0), Some(hi), evidence), bad_sojourn: None };
+    }
     // The losses of one burst are one event.
     let events = if is_bursty { transitions.bursts } else { transitions.lost };
     let is_identified = events >= LIMITS.min_losses;
@@ -187,6 +196,12 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, draws: usize,
         mean: by_bursts,
         bad_sojourn: Some(fitted(sojourn, drawn.sojourns, transitions.bursts >= LIMITS.min_bursts, ())),
     }
+}
+
+/// Packets that a queue dropped.
+fn queue_drops(runs: &[DirectionFacts]) -> usize {
+    let is_drop = |outcome| matches!(outcome, Outcome::Lost { channel } if channel < LIMITS.channel_probability);
+    runs.iter().flat_map(|facts| &facts.packets).filter(|packet| is_drop(packet.outcome)).count()
 }
 
 /// The 95 % interval of the mean of a Poisson distribution of which one value is `events`, relative to it
@@ -398,6 +413,25 @@ mod tests {
             let [fewer, more] = poisson_95(events).map(|ratio| ratio * events as f64);
             assert!((fewer - lo).abs() < 0.02 && (more - hi).abs() < 0.06, "{events}: {fewer} {more}");
         }
+    }
+
+    #[test]
+    fn loss_is_bounded_when_the_queue_drops_many_more() {
+        // One loss of the channel in 200 packets, and ten or five drops of the queue for each.
+        let beside = |drops: i64| {
+            let lost = |at: i64| at / 2_000_000 % 200 == 7;
+            let mut runs = run((0..20_000).map(|i| i * 2_000_000), lost);
+            for (i, packet) in runs[0].packets.iter_mut().enumerate() {
+                if (20..20 + drops).contains(&(i as i64 % 200)) {
+                    packet.outcome = Outcome::Lost { channel: 0.0 };
+                }
+            }
+            fitted(&runs).mean
+        };
+        let few = beside(5);
+        assert_eq!((few.status, few.evidence.lost, few.evidence.beside_drops), (Status::Identified, 100, None), "{few:?}");
+        let many = beside(11);
+        assert_eq!((many.status, many.lo, many.evidence.beside_drops), (Status::Bounded, Some(0.0), Some(1100)), "{many:?}");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub enum QueueFinding {
     NoSharpLimit,
     /// No queue was seen.
     NeverQueued,
+    /// Packets of others, which are not known, filled it.
+    SharedWithOthers,
 }
 
 /// The evidence of a limit.
@@ -39,6 +41,8 @@ pub struct QueueLimit {
     pub packet: u32,
     /// Scale of the blur, bytes.
     pub blur: f64,
+    /// The largest backlog by the delays, bytes, of a queue that packets of others fill, too.
+    pub by_delay: Option<f64>,
 }
 
 /// The backlog that a packet met, itself included and the packet in transmission left out, bytes.
@@ -131,7 +135,7 @@ pub fn estimate(levels: &[Level], packet: u32, draws: usize, rng: &mut Rng) -> F
     let max_accepted = levels.iter().filter(|level| !level.lost).map(|level| level.bytes).fold(0.0, f64::max);
     let dropped: Vec<&Level> = levels.iter().filter(|l| l.lost && l.channel < LIMITS.channel_probability).collect();
     let evidence =
-        |finding, blur| QueueLimit { finding, max_accepted, drops: dropped.len(), overflows: overflows(&dropped), packet, blur };
+        |finding, blur| QueueLimit { finding, max_accepted, drops: dropped.len(), overflows: overflows(&dropped), packet, blur, by_delay: None };
     if levels.is_empty() {
         return Fitted::bounded(None, None, evidence(QueueFinding::NeverQueued, 0.0));
     }
@@ -159,6 +163,14 @@ pub fn estimate(levels: &[Level], packet: u32, draws: usize, rng: &mut Rng) -> F
         }
         None => Fitted::bounded(Some(max_accepted), None, evidence(QueueFinding::NeverFull, 0.0)),
     }
+}
+
+/// The limit of a queue with packets of others, of which these drops show nothing: at least the bytes that were seen.
+/// `largest` are the largest backlogs by the delays, bytes.
+pub fn of_shared_link(found: &Fitted<QueueLimit>, largest: impl Iterator<Item = f64>) -> Fitted<QueueLimit> {
+    let by_delay = largest.fold(0.0, f64::max);
+    let evidence = QueueLimit { finding: QueueFinding::SharedWithOthers, by_delay: Some(by_delay), ..found.evidence.clone() };
+    Fitted::bounded(Some(found.evidence.max_accepted), None, evidence)
 }
 
 /// Number of groups of drops that are more than `overflow_ns` apart.

@@ -45,6 +45,8 @@ pub struct ServiceRate {
     pub bursts: Option<f64>,
     /// Rate of the busy link, bit/s, of which more passed over a second: it has no one rate.
     pub contradicted: Option<f64>,
+    /// Rate of the service times, bit/s, of a link that serves others as well: its mean is what was left.
+    pub own: Option<f64>,
     /// Rate of one link, bit/s, that takes as long for a byte as all links of the path together.
     pub all_links: Option<f64>,
     /// Lengths of packets of which the delays were compared.
@@ -63,6 +65,7 @@ impl ServiceRate {
             steps: None,
             bursts: None,
             contradicted: None,
+            own: None,
             all_links: None,
             lens,
         }
@@ -178,6 +181,16 @@ impl<'a> BlockRates<'a> {
         bit_rate(self.total.mode) / self.mean() - 1.0
     }
 
+    /// The rate of the mode if many service times agree and are faster than the mean: the link serves others in
+    /// between. Of a rate that changes in steps each has service times of its own.
+    fn own_rate(&self) -> Option<f64> {
+        let serves_others = !self.is_mode
+            && self.mode_share >= LIMITS.min_serving_share
+            && self.mode_above_mean() >= LIMITS.min_serving_difference
+            && steps(self.gaps).is_none();
+        serves_others.then(|| bit_rate(self.total.mode))
+    }
+
     fn fitted(&self, draws: usize, rng: &mut Rng) -> Fitted<ServiceRate> {
         let rate_of = |sums: &BlockSums| bit_rate(if self.is_mode { sums.mode } else { sums.all });
         let blocks = &self.blocks;
@@ -200,6 +213,7 @@ impl<'a> BlockRates<'a> {
             steps: steps(self.gaps),
             bursts: None,
             contradicted: None,
+            own: self.own_rate(),
             all_links: None,
             lens: Vec::new(),
         };

@@ -13,22 +13,22 @@ macro_rules! thresholds {
 }
 
 thresholds! {
-    // Stamps of a busy capturing host.
+    // Timestamps of a busy capturing host.
 
     /// Minimum number of delays of packets that found an empty path, for their lower edge: the delays with these
     /// shares of them below.
-    min_bulk_packets: usize = 200;
+    min_bulk_packets: usize = 150;
     edge_shares: (f64, f64) = (0.02, 0.1);
     /// Minimum distance of the smallest delay from the edge, relative to the edge's width, of one that a stall of the
     /// host made: that of 100,000 normal delays is three widths.
-    min_outlier_edges: f64 = 5.0;
+    min_outlier_edges: f64 = 3.5;
     /// Distance from the edge, relative to its width, from which on delays are such.
     outlier_edges: f64 = 2.0;
-    /// Time within which a host stamps what it held back, nanoseconds, and the minimum share of the stalls with
+    /// Time within which a host timestamps what it held back, nanoseconds, and the minimum share of the stalls with
     /// nothing else below the edge.
     stall_bunch_ns: i64 = 1_000_000;
     min_single_share: f64 = 0.75;
-    /// Relative half-width of a rate by stamps that are late: a capture of such a host lacks records, too.
+    /// Relative half-width of a rate by timestamps that are late: a capture of such a host lacks records, too.
     late_rate_error: f64 = 0.003;
 
     // Rate.
@@ -51,6 +51,10 @@ thresholds! {
     /// Maximum relative difference between the mode and the mean rate; beyond it the link does other
     /// work between packets (frames, cross traffic), and the mean is what a flow gets.
     max_mode_difference: f64 = 0.03;
+    /// Minimum share of the service times of a busy link that agree, and by how much faster they are than the mean,
+    /// relative, from which on it serves others, too.
+    min_serving_share: f64 = 0.3;
+    min_serving_difference: f64 = 0.05;
     /// Maximum relative excess of the mean over the mode: a link of fixed rate serves no packet faster.
     max_mean_above_mode: f64 = 0.01;
     /// Minimum time of a busy link, seconds, and maximum ratio of its rate to the largest throughput
@@ -196,10 +200,16 @@ thresholds! {
 
     // Loss.
 
+    /// Share of the largest backlog of a link that serves others from which on a queue stands: what a loss meets is
+    /// known from the packet before it.
+    min_standing: f64 = 0.5;
     /// Probability from which on a loss is the channel's.
     channel_probability: f64 = 0.5;
     /// Minimum number of losses for a loss rate; those of a burst are one.
     min_losses: usize = 5;
+    /// Number of drops of the queue for each loss from which on some drops may be taken for losses: a backlog is off by
+    /// a packet now and then.
+    drops_beside_loss: usize = 10;
     /// Minimum number of bursts for their length.
     min_bursts: usize = 10;
     /// Minimum mean length of bursts of a channel, nanoseconds: no access link serves a packet in less.

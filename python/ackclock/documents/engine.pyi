@@ -752,6 +752,7 @@ class ServiceRate(TypedDict):
     steps: float | None
     bursts: float | None
     contradicted: float | None
+    own: float | None
     all_links: float | None
     lens: list[int]
 
@@ -771,6 +772,7 @@ class BaseDelay(TypedDict):
     isolated: int
     len: int
     host: float
+    late: float
 
 class FittedBaseDelay(TypedDict):
     """A parameter in the unit that its field names, with the evidence for it."""
@@ -808,18 +810,20 @@ class Jitter(TypedDict):
     distance: float | None
     is_described: bool
     in_order: bool | None
+    is_by_flow: bool
     packets: int
     p95: float | None
 
 class QueueLimit(TypedDict):
     """The evidence of a limit."""
 
-    finding: Literal["limit", "never-full", "no-sharp-limit", "never-queued"]
+    finding: Literal["limit", "never-full", "no-sharp-limit", "never-queued", "shared-with-others"]
     max_accepted: float
     drops: int
     overflows: int
     packet: int
     blur: float
+    by_delay: float | None
 
 class FittedQueueLimit(TypedDict):
     """A parameter in the unit that its field names, with the evidence for it."""
@@ -842,6 +846,7 @@ class ChannelLoss(TypedDict):
     gain: float
     is_bursty: bool
     at_once: bool
+    beside_drops: int | None
 
 class FittedChannelLoss(TypedDict):
     """A parameter in the unit that its field names, with the evidence for it."""

@@ -86,6 +86,11 @@ def queue(fitted: FittedQueueLimit | None) -> str:
         return "no queue stood"
     facts = fitted["evidence"]
     drops = f"{_count(facts['drops'], 'drop')} in {_count(facts['overflows'], 'overflow')}"
+    if facts["by_delay"] is not None:
+        return (
+            f"{drops}; the largest backlog of these flows is {_bytes(facts['max_accepted'])}, and with packets of others "
+            f"{_bytes(facts['by_delay'])} by the delays"
+        )
     if facts["finding"] == "limit":
         return f"{drops}; the largest backlog that was accepted is {_bytes(facts['max_accepted'])}"
     if facts["finding"] == "no-sharp-limit":
@@ -97,6 +102,8 @@ def no_queue(fitted: FittedQueueLimit | None) -> str:
     finding = fitted["evidence"]["finding"] if fitted else None
     if finding == "no-sharp-limit":
         return "the queue drops below the backlogs that it accepts: an AQM, or several queues"
+    if finding == "shared-with-others":
+        return "packets of others, which the captures have not, fill the queue as well"
     return "the queue was never seen to overflow"
 
 
@@ -116,6 +123,8 @@ def no_loss(mean: FittedChannelLoss) -> str:
     facts = mean["evidence"]
     if not facts["packets"]:
         return "no packet passed the link"
+    if facts["beside_drops"] is not None:
+        return f"few beside the {facts['beside_drops']} drops of the queue, some of which may be taken for such a loss"
     if facts["at_once"]:
         return "several packets were lost at one time: a queue may have dropped them"
     if facts["is_bursty"]:
@@ -151,6 +160,8 @@ def jitter(fitted: Jitter) -> str:
 
 
 def no_jitter(fitted: Jitter) -> str:
+    if fitted["is_by_flow"]:
+        return "flows overtake each other and not themselves: their hosts, or a queue for each, delay them differently"
     return f"{_count(fitted['packets'], 'packet')} that waited for no other are too few"
 
 

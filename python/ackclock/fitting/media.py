@@ -230,7 +230,9 @@ def candidates(fit: LinkFit) -> list[Medium]:
             not fit[d]["jitter"]["is_described"] and (fit[d]["jitter"]["p95"] or 0.0) >= MIN_FRAME_JITTER_MS * NS_PER_MS
             for d in DIRECTIONS
         )
-        if not framed and not any(_drops_unseen(fit[d]) for d in DIRECTIONS):
+        # A policer has no queue that would be seen to stand.
+        policed = any(fit[d]["policer"] is not None for d in DIRECTIONS)
+        if policed or (not framed and not any(_drops_unseen(fit[d]) for d in DIRECTIONS)):
             return []
         periods = [USUAL_FRAME_MS]
     # A station may use every other frame: its period is then twice the frame.
@@ -414,7 +416,7 @@ class MediumFit:
             rows.append(Parameter(path_of("medium", "modulation"), "", "assumed", method, text, kind=modulation))
         # Bursts alone do not show what lasts, and the delay of a queue depends on it.
         lasts = self.search.fit[data]["rate"]["evidence"]["bursts"] is None
-        rows.append(of_draws(path_of("queue", data, "bytes"), "B", self.queue, queues, text, is_like=lasts))
+        rows.append(self._queue_row(path_of("queue", data, "bytes"), queues, text, lasts=lasts))
         rows.append(of_draws(path_of("delay"), "ms", self.delay, delays, text, is_like=lasts))
         for row in others:
             if row.key == f"queue.{acks}.bytes":
@@ -423,6 +425,19 @@ class MediumFit:
             elif not row.key.startswith(("rate.", "jitter.", "delay", f"queue.{data}.")):
                 rows.append(row)
         return rows
+
+    def _queue_row(self, path: str, queues: Sequence[float], text: str, *, lasts: bool) -> Parameter:
+        """The row of the queue, with an interval wider by the last step of the search and a packet:
+        the draws are values that were tried.
+        """
+        row = of_draws(path, "B", self.queue, queues, text, is_like=lasts)
+        if row.lo is None or row.hi is None:
+            return row
+        found = Interval(self.queue, max(float(PACKET), row.lo / STEPS[-1] - PACKET), row.hi * STEPS[-1] + PACKET)
+        why = row.why or ("" if found.is_narrow else "replays with other values are as like the input")
+        rng = random.Random(path)
+        drawn = tuple(max(float(PACKET), draw * STEPS[-1] ** rng.uniform(-1, 1)) for draw in queues)
+        return Parameter.within(path, "B", row.method, text, found.rounded(), drawn, used=self.queue, why=why)
 
 
 def _burst(bucket: Bucket, count: int) -> Parameter:

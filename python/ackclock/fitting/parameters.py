@@ -55,6 +55,11 @@ DRAWS = 400
 GUESS = 4.0
 """Factor by which an assumed rate or queue may be wrong: its draws reach that far, so that a
 comparison that depends on it is a tie."""
+ASYMMETRY = 10.0
+"""Factor by which the direction of the ACKs may be slower than that of the data."""
+LONG_QUEUE_S = 2.0
+"""Time of a queue that no link exceeds whose limit is not seen: buffers of a second and more are
+common (Gettys and Nichols 2012)."""
 MORE_LINKS = 2.0
 """Factor by which a link is faster than one with the service times of all links of its path: two
 that are alike."""
@@ -66,10 +71,9 @@ MIN_BUCKET_BYTES = 6000
 """Minimum burst of a policer that is identified: four full packets."""
 MAX_OVERHEAD_RANGE = 8.0
 """Maximum range in bytes of an overhead that is identified: encapsulations differ by as much."""
-MIN_SERVING_SHARE = 0.3
-MIN_SERVING_DIFFERENCE = 0.05
-"""Minimum share of the service times of a busy link that agree, and by how much faster they are
-than the mean, from which on it serves others, too."""
+SHARED_QUEUE_ERROR = 1.3
+"""Factor by which the limit of a queue that others fill as well may differ from its largest backlog
+by the delays."""
 
 
 @dataclass(frozen=True)
@@ -189,9 +193,28 @@ def path_of(*keys: str) -> str:
     return ".".join(("hop", HOP, *keys))
 
 
-def guesses(used: float, rng: random.Random, factor: float = GUESS, count: int = DRAWS) -> tuple[float, ...]:
-    """Draws of a value that may be wrong by this factor."""
-    return tuple(used * factor ** rng.uniform(-1, 1) for _ in range(count))
+def guesses(
+    used: float, rng: random.Random, factor: float = GUESS, count: int = DRAWS, *, below: float | None = None
+) -> tuple[float, ...]:
+    """Draws of a value that may be too small by this factor, and too large by the factor `below`
+    (default: the same).
+    """
+    return between(used / (factor if below is None else below), used * factor, rng, count)
+
+
+def between(low: float, high: float, rng: random.Random, count: int = DRAWS) -> tuple[float, ...]:
+    """Draws whose logarithm is uniform."""
+    return tuple(low * (high / low) ** rng.random() for _ in range(count))
+
+
+def queue_guesses(
+    used: float, rng: random.Random, rate_bps: float = 0.0, seen: float = 0.0, count: int = DRAWS
+) -> tuple[float, ...]:
+    """Draws of a queue's limit in bytes that no drop shows: from three packets, or the largest
+    backlog, to a queue of `LONG_QUEUE_S`.
+    """
+    low = max(seen, min(used / GUESS, MIN_PACKETS_BYTES))
+    return between(low, max(low, used * GUESS, rate_bps / 8 * LONG_QUEUE_S), rng, count)
 
 
 def parameters_of(fit: LinkFit) -> list[Parameter]:
@@ -289,41 +312,31 @@ def _rate(fit: LinkFit, direction: Direction) -> Parameter:
     lo, hi = fitted["lo"], fitted["hi"]
     # ACKs alone need less than their direction carries.
     assumed = [rate for rate in (other["value"], other["lo"]) if rate is not None][:1]
-    used, factor = min(max([*assumed, lo or 0.0]), math.inf if hi is None else hi) or None, GUESS
+    used, factor, below = min(max([*assumed, lo or 0.0]), math.inf if hi is None else hi) or None, GUESS, ASYMMETRY
     if facts["bursts"] is not None:
         # Service times that do not agree are those of a token bucket and of its bursts.
         assert lo is not None and hi is not None
         used, factor = math.sqrt(lo * hi) if facts["method"] == "mode" else lo, hi / lo
+        below = factor
     elif facts["all_links"] is not None:
-        used, factor = facts["all_links"], MORE_LINKS
+        used, factor, below = facts["all_links"], MORE_LINKS, MORE_LINKS
     elif facts["contradicted"] is not None:
         used = lo
-    why, draws = evidence.no_rate(facts), _guesses(path, used, lo, hi, factor)
+    why, draws = evidence.no_rate(facts), _guesses(path, used, lo, hi, factor, below)
     return Parameter(path, "b/s", "bounded", method, text, lo=lo, hi=hi, used=used, why=why, draws=draws)
 
 
 def serves_others(fitted: FittedServiceRate) -> bool:
     """A busy link has a sharp service time and a lower mean rate: it served packets of others."""
-    facts = fitted["evidence"]
-    # Null without a gap in the mode.
-    above = facts["mode_above_mean"] or 0.0
-    return bool(
-        fitted["status"] == "identified"
-        and facts["method"] == "mean"
-        # In steps, each has its own service time.
-        and facts.get("steps") is None
-        and facts["mode_share"] >= MIN_SERVING_SHARE
-        and above >= MIN_SERVING_DIFFERENCE
-    )
+    return fitted["status"] == "identified" and fitted["evidence"]["own"] is not None
 
 
 def _shared(row: Parameter, fitted: FittedServiceRate) -> Parameter:
     """The rate of a link that serves others as well: from what was left to the rate of its service
     times.
     """
-    mean, above = fitted["value"], fitted["evidence"]["mode_above_mean"]
-    assert row.value is not None and row.lo is not None and mean is not None and above is not None
-    hi = mean * (1 + above)
+    hi = fitted["evidence"]["own"]
+    assert row.value is not None and row.lo is not None and hi is not None
     rng = random.Random(row.path)
     return replace(
         row,
@@ -337,15 +350,19 @@ def _shared(row: Parameter, fitted: FittedServiceRate) -> Parameter:
 
 
 def _guesses(
-    path: str, used: float | None, lo: float | None, hi: float | None, factor: float = GUESS
+    path: str,
+    used: float | None,
+    lo: float | None,
+    hi: float | None,
+    factor: float = GUESS,
+    below: float = GUESS,
 ) -> tuple[float, ...]:
     """Draws of an assumed value: its logarithm is uniform, as far as the bounds allow."""
     if not used:
         return ()
-    low = max(used / factor, lo or 0.0)
+    low = max(used / below, lo or 0.0)
     high = max(min(used * factor, hi if hi is not None else math.inf), low)
-    rng = random.Random(path)
-    return tuple(low * (high / low) ** rng.random() for _ in range(DRAWS))
+    return between(low, high, random.Random(path))
 
 
 def _queue(fit: LinkFit, direction: Direction, rates: Mapping[Direction, Parameter], rtt_ms: float) -> Parameter:
@@ -358,13 +375,21 @@ def _queue(fit: LinkFit, direction: Direction, rates: Mapping[Direction, Paramet
     rate = rates[direction].used or 0.0
     other, other_rate = fit[OPPOSITE[direction]]["queue"], rates[OPPOSITE[direction]].used
     why = evidence.no_queue(fitted)
+    by_delay = fitted["evidence"]["by_delay"] if fitted is not None else None
+    if by_delay is not None and fit[direction]["lost"]:
+        # The losses are those of the full queue.
+        used = float(round(max(seen, by_delay)))
+        low, high = max(seen, used / SHARED_QUEUE_ERROR), used * SHARED_QUEUE_ERROR
+        return unlimited(path, seen, used, text, "largest backlog", why, between(low, high, random.Random(path)))
+    seen = max(seen, by_delay or 0.0)
     if other is not None and other["status"] == "identified" and other_rate:
         used = max(seen, Interval.of(other).value * rate / other_rate, MIN_PACKETS_BYTES)
         why += "; taken to hold as long a queue in time as the other direction's"
     else:
         used = assumed_queue(seen, rate, rtt_ms)
     used = float(round(used))
-    return unlimited(path, seen, used, text, "largest backlog", why, _guesses(path, used, seen, None))
+    drawn = queue_guesses(used, random.Random(path), rate, seen)
+    return unlimited(path, seen, used, text, "largest backlog", why, drawn)
 
 
 def assumed_queue(seen: float, rate_bps: float, rtt_ms: float) -> float:
@@ -404,8 +429,7 @@ def _loss(fitted: ChannelFit, direction: str) -> list[Parameter]:
         lo, hi, why = mean["lo"], mean["hi"], evidence.no_loss(mean)
         drawn = tuple(mean["draws"]) if share else ()
         rows = [Parameter(path, "1", "bounded", method, text, lo=lo, hi=hi, used=share, why=why, draws=drawn)]
-    if facts["is_bursty"] and not facts["at_once"]:
-        assert sojourn is not None
+    if facts["is_bursty"] and sojourn is not None:
         path = path_of("loss", direction, "bad_sojourn")
         if sojourn["status"] == "identified":
             return [*rows, _identified(path, "ms", method, text, sojourn, 1 / NS_PER_MS)]
