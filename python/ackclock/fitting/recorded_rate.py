@@ -4,6 +4,7 @@ beside the link file.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 CLEAR_VARIATION = 0.25
 """Coefficient of variation from which on a rate varies although the link sends at fixed times."""
 METHOD = "arrivals while packets waited"
+OPPORTUNITY_BITS = 8 * 1500
+SPREAD = 0.95
+"""Share of the seconds of a recording within the interval of its rate."""
 
 
 def recorded_directions(fit: LinkFit) -> dict[Direction, RecordedDirection]:
@@ -102,14 +106,16 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit) -> list[Parameter]:
                 f"the mean is {format.rate(found['mean_bps'])}"
             )
             value, is_full = round(found["mean_bps"]), mean["value"] is not None
+            slow, fast = _range_bps(found["times_ms"]) if is_full else (value, value)
             row = replace(
                 row,
                 status="identified" if is_full else "bounded",
                 method=METHOD,
                 evidence=text,
                 value=value if is_full else None,
-                lo=min(mean["lo"] or value, value),
-                hi=max(mean["hi"] or value, value) if is_full else None,
+                # It is at one time one rate, and at another time another.
+                lo=min(mean["lo"] or value, slow),
+                hi=max(mean["hi"] or value, fast) if is_full else None,
                 used=value,
                 why="" if is_full else "short packets do not fill what the link can send at a time",
                 kind="recorded",
@@ -117,6 +123,17 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit) -> list[Parameter]:
             )
         rows.append(row)
     return rows
+
+
+def _range_bps(times_ms: Sequence[int]) -> tuple[float, float]:
+    """The slowest and the fastest second of a recording in bit/s, without the few most extreme
+    ones of a long one; an opportunity more or less is a matter of the seconds' beginnings.
+    """
+    seconds = Counter(time // 1000 for time in times_ms)
+    counts = sorted(seconds[second] for second in range(max(1, times_ms[-1] // 1000)))
+    extreme = int((1 - SPREAD) / 2 * len(counts))
+    slow, fast = counts[extreme], counts[len(counts) - 1 - extreme]
+    return max(0, slow - 1) * OPPORTUNITY_BITS, (fast + 1) * OPPORTUNITY_BITS
 
 
 def hop_with_recordings(hop: FittedHop, fit: LinkFit) -> FittedHop:
