@@ -20,22 +20,27 @@ from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.errors import InputError
 from ackclock.fitting.engine import carried_at_end
 from ackclock.fitting.hop import FittedHop, LinkDescription, hop_of, used_values
-from ackclock.fitting.media import AS_GOOD, LIKE_A_REPEAT, distance, of_draws
+from ackclock.fitting.media import AS_GOOD, LIKE_A_REPEAT, NEGLIGIBLE, distance, of_draws
 from ackclock.fitting.parameters import (
+    ASYMMETRY,
     GUESS,
     MIN_PACKETS_BYTES,
     MIN_QUEUE_BYTES,
     Parameter,
+    between,
     guesses,
     path_of,
+    queue_guesses,
 )
 from ackclock.fitting.prediction import (
     CANDIDATES,
     MAX_OPPOSITE_SHARE,
     MIN_BULK_SHARE,
     MIN_BULK_TIME,
+    Observed,
     Replay,
     Transfers,
+    mean_of,
 )
 from ackclock.format import percent
 
@@ -66,6 +71,8 @@ QUEUES = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0)
 LOSSES = (0.0, 0.15, 0.4, 0.7, 1.0)
 """Losses of the channel that are tried, relative to the retransmissions."""
 STEPS = (1.4, 1.15, 1.05)
+FAR = 3.0
+"""Ratio of a replay's distance to the smallest one beyond which another seed is not replayed."""
 SAMPLES = 80
 MAX_DISTANCE = 40.0
 """Distance from which on no replay is like the input."""
@@ -80,6 +87,7 @@ FULL_WINDOW = 0.8
 STANDING = 0.1
 """Minimum of the median RTT above the minimum, relative to it, of a flow with a standing queue."""
 OF_WINDOW = "the receive window limited the input, and no queue stood: the link may be faster"
+NO_SPACING = "no spacing of packets shows the rate: the path has something that the replayed link has not"
 WITHOUT_LOSS = (0.85, 1.0, 1.2)
 """Queues that are tried without losses of the channel, relative to the best one with them."""
 SEEDS = (1, 2)
@@ -184,15 +192,23 @@ class Search:
     def replay(self) -> Replay:
         return self.end.seen.replay()
 
-    def distance(self, rate: float, queue: float, loss: float) -> float:
+    def distance(self, rate: float, queue: float, loss: float, limit: float = math.inf) -> float:
+        """The distance of the mean of all seeds' replays; of one that is beyond `limit`, of the
+        first seed's replay alone.
+        """
         key = (round(100 * math.log(rate)), round(50 * math.log(queue)), round(1e5 * loss))
         if key not in self.tried:
-            seen = self.end.seen.observed
-            hop = self.hop(rate, queue, loss, delay_interval(self.end, rate)[1])
-            simulated = self.replay.simulated(hop.link(), self.variant, SEEDS)
-            # The minimum RTT is that of the handshake, which a simulation's samples do not have.
-            self.tried[key] = distance(replace(simulated, rtt_min_ms=seen.rtt_min_ms), seen)
+            link = self.hop(rate, queue, loss, delay_interval(self.end, rate)[1]).link()
+            runs = self.replay.runs(link, self.variant, SEEDS[:1])
+            if (far := self._distance_of(runs)) > limit:
+                return far
+            self.tried[key] = self._distance_of([*runs, *self.replay.runs(link, self.variant, SEEDS[1:])])
         return self.tried[key]
+
+    def _distance_of(self, runs: Sequence[Observed]) -> float:
+        # The minimum RTT is that of the handshake, which a simulation's samples do not have.
+        seen = self.end.seen.observed
+        return distance(replace(mean_of(runs), rtt_min_ms=seen.rtt_min_ms), seen)
 
     def hop(self, rate: float, queue: float, loss: float, delay_ms: float) -> FittedHop:
         data = self.end.seen.direction
@@ -283,12 +299,16 @@ def fit_one_end(end: OneEnd, variant: str | None, count: int, seed: int) -> tupl
     variants = [variant] if variant else list(CANDIDATES)
     search = Search(end, variants[0])
     rates = sorted({max(rate, end.carried_bps) for rate in rates})
-    first = []
+    first: list[tuple[float, float, float, float, Search]] = []
+    nearest = math.inf
     for rate in rates:
         standing = max(rate / 8e3 * (seen.rtt_p95_ms - seen.rtt_min_ms), 2 * MIN_PACKETS_BYTES)
         for factor in QUEUES:
             queue = max(MIN_PACKETS_BYTES, factor * standing)
-            first += [(search.distance(rate, queue, loss), rate, queue, loss, search) for loss in losses]
+            for loss in losses:
+                far = search.distance(rate, queue, loss, FAR * nearest + AGREEING)
+                nearest = min(nearest, far)
+                first.append((far, rate, queue, loss, search))
     first.sort(key=lambda one: one[0])
     for name in variants[1:]:
         other = Search(end, name)
@@ -300,16 +320,34 @@ def fit_one_end(end: OneEnd, variant: str | None, count: int, seed: int) -> tupl
             around += [(rate, queue, loss * step), (rate, queue, loss / step)] if loss else []
             around += [] if end.rate_bps else [(rate * step, queue, loss), (rate / step, queue, loss)]
             possible = [one for one in around if one[0] >= end.carried_bps and one[1] >= MIN_PACKETS_BYTES]
-            best = min((search.distance(*point), *point) for point in possible)
+            best = min((search.distance(*point, FAR * score + AGREEING), *point) for point in possible)
             if best[0] >= score:
                 break
             score, rate, queue, loss = best
-    drawn = _draws(search, score, (rate, queue, loss), count, seed)
+    drawn = (_draws if end.rate_bps else _guessed)(search, score, (rate, queue, loss), count, seed)
     without = min(search.distance(rate, queue * step, 0.0) for step in WITHOUT_LOSS) if loss else math.inf
     point = rate, queue, loss, delay_interval(end, rate)[1]
     parameters = _parameters(end, point, drawn, score, may_be_queue=without <= max(score, LIKE_A_REPEAT) + AS_GOOD)
     texts = [*remarks(end), *([unlike(score)] if score > AGREEING else [])]
     return LinkDescription(parameters, hop_of(used_values(parameters)), texts), score
+
+
+def _guessed(
+    search: Search, score: float, best: tuple[float, float, float], count: int, seed: int
+) -> list[tuple[float, float, float, float]]:
+    """Draws of the same where no spacing shows the rate: the path has something that the replayed
+    link has not, such as a policer, grants or jitter, and is like it by chance.
+    """
+    del score
+    rng = random.Random(f"one end {seed}")
+    rate, queue, loss = best
+    end = search.end
+    rates = between(max(end.carried_bps, rate / GUESS), rate * GUESS, rng, count)
+    queues = queue_guesses(queue, rng, rate, count=count)
+    half = delay_interval(end, rate)[2]
+    return [
+        (rate, size, loss * rng.random(), rng.uniform(half / 2, half)) for rate, size in zip(rates, queues, strict=True)
+    ]
 
 
 def _draws(
@@ -327,7 +365,12 @@ def _draws(
         lost = min(0.5, max(0.0, loss * math.exp(rng.uniform(-width, width)) if loss else mean * rng.uniform(0, 0.3)))
         points.append((own, max(MIN_PACKETS_BYTES, queue * math.exp(rng.uniform(-width, 2 * width))), lost))
     scale = max(1.0, score / 6)
-    weights = [math.exp(-max(0.0, search.distance(*point) - score) / 2 / scale) for point in points]
+    negligible = -2 * scale * math.log(NEGLIGIBLE)
+
+    def weight(point: tuple[float, float, float]) -> float:
+        return math.exp(-max(0.0, search.distance(*point, score + FAR * negligible) - score) / 2 / scale)
+
+    weights = [weight(point) for point in points]
     drawn = []
     for point in rng.choices(points, weights, k=count):
         error = RATE_ERROR if search.end.rate_bps else 0.03
@@ -351,12 +394,17 @@ def _parameters(
     rates, queues, losses, delays = (tuple(one) for one in zip(*drawn, strict=True))
     text = f"replays of the input differ by {math.sqrt(score):.1f} standard deviations of a repeat"
     replays, spacing = "replays of the input", f"spacing of the {'ACKs' if end.is_sender else 'packets'}"
-    is_like = score <= AGREEING
+    is_like = score <= AGREEING and end.rate_bps is not None
     unseen = "one end does not show the direction of ACKs"
     standing = max(queue, MIN_QUEUE_BYTES)
     loss_path = path_of("loss", data, "mean")
     losing = f"{end.retransmitted} of {end.packets} segments retransmitted ({percent(end.retransmitted / max(1, end.packets))})"
-    if loss and may_be_queue:
+    if loss and not end.rate_bps:
+        hi = max(losses)
+        lossy = Parameter(
+            loss_path, "1", "bounded", replays, losing, lo=0.0, hi=hi, used=loss, why=NO_SPACING, draws=losses
+        )
+    elif loss and may_be_queue:
         why = "replays without a loss of the channel are as like the input: a queue may have dropped the packets"
         hi = sorted(losses)[int(0.975 * len(losses))]
         lossy = Parameter(loss_path, "1", "bounded", replays, losing, lo=0.0, hi=hi, used=loss, why=why, draws=losses)
@@ -373,18 +421,41 @@ def _parameters(
         rates,
         spacing if end.rate_bps else replays,
         text,
-        is_like=is_like or end.rate_bps is not None,
+        is_like=end.rate_bps is not None,
     )
+    if not end.rate_bps:
+        rate_row = replace(rate_row, lo=min(rate, end.carried_bps), hi=None, why=NO_SPACING)
+    if end.hides_rate:
+        # No queue stood that a drop would show.
+        queues, is_like = queue_guesses(queue, random.Random(3), rate, count=len(drawn)), False
     halves = "half of the minimum RTT in each direction, less service times: one end does not show them apart"
     return [
         rate_of_window(end, rate_row),
-        Parameter.unseen(path_of("rate", acks), "b/s", unseen, rate, _wide(rate, len(drawn), 1)),
+        Parameter.unseen(
+            path_of("rate", acks),
+            "b/s",
+            unseen,
+            rate,
+            guesses(rate, random.Random(1), count=len(drawn), below=ASYMMETRY),
+        ),
         _row(path_of("queue", data, "bytes"), "B", queue, queues, replays, text, is_like=is_like),
         Parameter.unseen(
-            path_of("queue", acks, "bytes"), "B", unseen, float(round(standing)), _wide(standing, len(drawn), 2)
+            path_of("queue", acks, "bytes"),
+            "B",
+            unseen,
+            float(round(standing)),
+            queue_guesses(standing, random.Random(2), rate, count=len(drawn)),
         ),
         lossy,
-        _row(path_of("delay"), "ms", delay, delays, "minimum RTT", halves),
+        _row(
+            path_of("delay"),
+            "ms",
+            delay,
+            delays,
+            "minimum RTT",
+            halves,
+            is_like=score <= AGREEING and end.rate_bps is not None,
+        ),
     ]
 
 
@@ -396,11 +467,6 @@ def rate_of_window(end: OneEnd, row: Parameter) -> Parameter:
     rng = random.Random(row.path)
     drawn = tuple(row.used * GUESS ** rng.random() for _ in row.draws)
     return replace(row, status="bounded", value=None, lo=lo, hi=None, why=OF_WINDOW, draws=drawn)
-
-
-def _wide(used: float, count: int, seed: int) -> tuple[float, ...]:
-    """Draws of a value that does not show."""
-    return guesses(used, random.Random(seed), count=count)
 
 
 def _row(

@@ -18,7 +18,7 @@ from ackclock.fitting.hop import FittedHop, LinkDescription, hop_of, used_values
 from ackclock.fitting.link_file import draws_frame, to_text, write
 from ackclock.fitting.parameters import DRAWS, Parameter, parameters_of, serves_others
 from ackclock.fitting.result import Fit
-from ackclock.fitting.sender_end import SenderEnd, losses_alone
+from ackclock.fitting.sender_end import SenderEnd, beside_others, losses_alone
 from ackclock.fitting.sender_end import rows_of as rows_of_sender
 from ackclock.format import percent
 from ackclock.input import catalogue
@@ -190,6 +190,7 @@ def _by_acks(end: one_end.OneEnd, only: str | None, variant: str | None, seed: i
         else row
         for row in rows_of_sender(found.parameters, fitted, data)
     ]
+    rows = beside_others(rows, fitted, data, end.rate_bps)
     return LinkDescription(rows, found.hop, [*one_end.remarks(end), *found.remarks])
 
 

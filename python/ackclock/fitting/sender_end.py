@@ -17,7 +17,17 @@ from ackclock.documents.parts import OPPOSITE, Direction
 from ackclock.fitting import aqm
 from ackclock.fitting.engine import sender_end_fit
 from ackclock.fitting.hop import FittedHop, hop_of, used_values
-from ackclock.fitting.parameters import NS_PER_MS, Interval, Parameter, guesses, parameters_of, path_of
+from ackclock.fitting.parameters import (
+    ASYMMETRY,
+    DRAWS,
+    NS_PER_MS,
+    Interval,
+    Parameter,
+    guesses,
+    parameters_of,
+    path_of,
+    queue_guesses,
+)
 from ackclock.fitting.prediction import CANDIDATES, Transfers, misfit
 
 if TYPE_CHECKING:
@@ -25,14 +35,20 @@ if TYPE_CHECKING:
     from ackclock.fitting.media import Search
 
 ACK_BYTES = 60
-ASYMMETRY = 10.0
-"""Factor by which the direction of the ACKs may be slower than that of the data."""
 ACK_RATE_ERROR = 5e-4
 """Half-width of the interval of a rate by ACKs, relative: hosts delay those by different times."""
 BURST_ERROR = 1.5
 """Factor of a burst length's interval beyond that of the losses' number: of losses near the queue's
 limit ACKs do not show the cause, which joins and divides bursts. Without it 13 of 16 intervals
 cover the length, and 3 of 5 on other links."""
+FULL_BYTES = 1500.0
+MIN_JITTER_MS = 0.3
+"""Jitter of both directions, 95 % quantile, that hosts do not explain."""
+MIN_SHARED = 1.05
+"""Minimum ratio of the rate that most ACKs are spaced by to the mean rate, of a shared link."""
+SHORT_QUEUE_BYTES = 6000
+"""Queue behind a bucket that ACKs do not distinguish from a part of its burst: four full packets."""
+SHARED = "the link served others as well: most ACKs are spaced by a higher rate than the mean"
 UNSEEN = "one end does not show the direction of ACKs"
 OF_BOTH = "one end shows the sum of both directions' delays; the link has all of it in the direction of the data"
 
@@ -74,6 +90,7 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> l
     """The parameters without what one end does not show."""
     acks = OPPOSITE[data]
     jitter_ms = (fit[data]["jitter"]["p95"] or 0.0) / NS_PER_MS
+    is_jittered = jitter_ms > MIN_JITTER_MS
     rate = fit[data]["rate"]["value"]
     rows = []
     for row in parameters:
@@ -82,14 +99,19 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> l
         if key.startswith((f"loss.{acks}", f"jitter.{acks}", f"reorder.{acks}", f"handover.{acks}")):
             continue
         if key in (f"rate.{acks}", f"queue.{acks}.bytes"):
-            drawn = guesses(row.used, random.Random(row.path)) if row.used else ()
             unseen = replace(row, status="assumed", method="none", evidence=UNSEEN, why=UNSEEN, lo=None, hi=None)
-            rows.append(replace(unseen, draws=drawn))
+            rows.append(replace(unseen, draws=_unseen_draws(key, row.used, rate) if row.used else ()))
         elif key.startswith(f"jitter.{data}") and row.used:
             rows.append(replace(row, status="assumed", value=None, lo=None, hi=None, why=OF_BOTH))
         elif key == f"rate.{data}" and whole is not None:
             wider = replace(whole, lo=whole.lo * (1 - ACK_RATE_ERROR), hi=whole.hi * (1 + ACK_RATE_ERROR))
             rows.append(row.with_interval(wider.rounded()))
+        elif key == f"queue.{data}.bytes" and whole is not None and is_jittered and rate:
+            # The wait by ACKs has the jitter of both directions, and a packet more or less.
+            held = rate / 8e3 * jitter_ms + FULL_BYTES
+            rows.append(row.with_interval(replace(whole, lo=max(FULL_BYTES, whole.lo - held)).rounded()))
+        elif key == f"policer.{data}.burst" and whole is not None:
+            rows.append(row.with_interval(replace(whole, lo=max(0.0, whole.lo - SHORT_QUEUE_BYTES)).rounded()))
         elif key == f"loss.{data}.mean" and row.hi is not None and row.value is not None:
             # A backlog by ACKs is off by a packet or two: a loss near the limit has either cause.
             hi = max(row.hi, fit[data]["lost"] / fit[data]["packets"])
@@ -100,13 +122,53 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> l
         elif key == "delay" and whole is not None:
             # The service of an ACK on a slower link, and the jitter of both directions.
             slower = 4e3 * ACK_BYTES * ASYMMETRY / rate if rate else 0.0
-            whole = replace(whole, lo=max(0.0, whole.lo - slower - jitter_ms / 2)).rounded()
+            late = jitter_ms if is_jittered else 0.0
+            whole = replace(whole, lo=max(0.0, whole.lo - slower - jitter_ms / 2), hi=whole.hi + late).rounded()
             drawn = tuple(rng.uniform(whole.lo, whole.hi) for _ in row.draws)
             text = f"{row.evidence}; half of the RTT in each direction"
-            rows.append(replace(row.with_interval(whole), evidence=text, draws=drawn))
+            found = replace(row.with_interval(whole), evidence=text, draws=drawn)
+            why = "" if whole.is_narrow else "jitter of both directions hides the minimum RTT"
+            rows.append(replace(found, status="bounded", value=None, why=why) if why else found)
         else:
             rows.append(row)
     return rows
+
+
+def beside_others(
+    parameters: Sequence[Parameter], fit: LinkFit, data: Direction, spaced_bps: float | None
+) -> list[Parameter]:
+    """The parameters of a link that serves others as well: most ACKs are spaced by a higher rate
+    than the mean. What others fill its queue with shows in no ACK.
+
+    Args:
+        parameters: of `rows_of`.
+        fit: the engine's.
+        data: direction of the data.
+        spaced_bps: rate that most ACKs are spaced by, if there is one.
+    """
+    rate = fit[data]["rate"]
+    is_shared = spaced_bps and rate["value"] and spaced_bps > MIN_SHARED * rate["value"]
+    if not spaced_bps or not is_shared or rate["evidence"]["steps"] is not None:
+        return list(parameters)
+    rows = []
+    for row in parameters:
+        rng = random.Random(row.path)
+        if row.status != "identified" or row.lo is None or not row.key.startswith((f"rate.{data}", f"queue.{data}")):
+            rows.append(row)
+        elif row.key == f"rate.{data}":
+            drawn = tuple(rng.uniform(row.lo, spaced_bps) for _ in range(DRAWS)) if row.draws else ()
+            hi = max(row.hi or 0.0, spaced_bps)
+            rows.append(replace(row, status="bounded", value=None, hi=hi, why=SHARED, draws=drawn))
+        else:
+            drawn = queue_guesses(row.used or row.lo, rng, spaced_bps, row.lo)
+            rows.append(replace(row, status="bounded", value=None, hi=None, why=SHARED, draws=drawn))
+    return rows
+
+
+def _unseen_draws(key: str, used: float, rate_bps: float | None) -> tuple[float, ...]:
+    """Draws of a rate or a queue in the direction of the ACKs."""
+    rng = random.Random(path_of(key))
+    return guesses(used, rng, below=ASYMMETRY) if key.startswith("rate") else queue_guesses(used, rng, rate_bps or 0.0)
 
 
 @dataclass(frozen=True)
