@@ -19,6 +19,8 @@ from ackclock.fitting import one_end
 from ackclock.fitting.engine import engine_fit
 from ackclock.fitting.media import candidates
 from ackclock.fitting.parameters import parameters_of
+from studies.fit.inputs import captures_of
+from studies.fit.links import TrueLink
 from tests.support.captures import merged, simulated_captures
 
 TWO_HOPS: list[dict[str, Any]] = [
@@ -283,3 +285,39 @@ def test_identified_parameters_are_keys_of_the_link(hop, tmp_path):
             for key in path.split("."):
                 assert not isinstance(found, dict) or key in found, (path, link)
                 found = found[key] if isinstance(found, dict) else found
+
+
+def of_kind(kind: str, hop: dict[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
+    """The parameters by one kind of input of the study of coverage."""
+    return rows(ackclock.fit(*captures_of(kind, TrueLink(1, "", [hop], {}), folder, 1), score=False))
+
+
+def test_delay_and_jitter_are_those_of_the_path_when_timestamps_are_late(tmp_path):
+    hop = {**SHARED, "rate": {"down": "4 Mb/s", "up": "1 Mb/s"}, "queue": {"kind": "droptail", "bytes": "40 kB"}}
+    found = of_kind("busy host", hop, tmp_path / "plain")
+    assert covers(found["delay"], 31.0) and found["delay"]["hi"] - found["delay"]["lo"] < 1.0, found["delay"]
+    assert found["jitter.up"]["lo"] == 0.0 and not any(path.startswith("jitter.up.") for path in found)
+    # Jitter that is larger than the lateness stays.
+    jitter = {"up": {"kind": "uniform", "high": "6 ms"}}
+    found = of_kind("busy host", {**hop, "jitter": jitter}, tmp_path / "jitter")
+    assert covers(found["delay"], 31.0), found["delay"]
+    assert any(path.startswith("jitter.up.") for path in found), list(found)
+
+
+def test_flows_that_overtake_each_other_alone_show_no_jitter_of_the_link(tmp_path):
+    policer = {"down": {"rate": "4 Mb/s", "burst": "40 kB"}}
+    hop = {"name": "access", "rate": "15 Mb/s", "delay": "10 ms", "policer": policer}
+    found = of_kind("two flows, one file", hop, tmp_path / "hosts")
+    assert found["jitter.down"]["status"] == "assumed" and covers(found["policer.down.rate"], 4e6)
+    jitter = {"down": {"kind": "uniform", "high": "6 ms"}}
+    found = of_kind("two flows, one file", {**hop, "jitter": jitter}, tmp_path / "link")
+    assert any(path.startswith("jitter.down.") for path in found), list(found)
+
+
+def test_receiver_behind_a_policer_identifies_nothing(tmp_path):
+    policer = {"down": {"rate": "3500 kb/s", "burst": "39 kB"}}
+    queue = {"kind": "droptail", "bytes": "2 MB"}
+    hop = {"name": "access", "rate": "14500 kb/s", "delay": "6 ms", "queue": queue, "policer": policer}
+    found = of_kind("client's end", hop, tmp_path / "policer")
+    assert not [path for path, row in found.items() if row["status"] == "identified"], found
+    assert covers(found["rate.down"], 14.5e6) and found["rate.down"]["hi"] is None

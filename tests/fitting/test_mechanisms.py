@@ -10,7 +10,6 @@ import ackclock
 from ackclock.errors import InputError
 from ackclock.fitting.hop import FittedHop
 from ackclock.fitting.media import CAPPED, Bucket, Medium, MediumFit, Search
-from ackclock.fitting.parameters import serves_others
 from ackclock.fitting.prediction import Ends, Observed, Transfers
 from ackclock.input.checked_table import ReadBy
 from ackclock.input.scenario import draft_of
@@ -55,12 +54,8 @@ def test_rate_is_bounded_with_a_remark_when_the_link_serves_others(tmp_path):
     assert any("cross traffic" in text for text in fit.document["remarks"])
     draws = fit.draws["hop.access.rate.down"].to_list()
     assert min(draws) < 2.8e6 < 2.95e6 < max(draws)
-
-
-def test_link_serves_no_others_when_no_service_times_agree():
-    facts = {"method": "mean", "mode_share": 0.4, "mode_above_mean": None}
-    assert not serves_others({"status": "identified", "evidence": facts})
-    assert serves_others({"status": "identified", "evidence": {**facts, "mode_above_mean": 0.3}})
+    queue, loss = rows(fit)["queue.down.bytes"], rows(fit)["loss.down.mean"]
+    assert queue["status"] == loss["status"] == "bounded" and loss["lo"] == 0.0, (queue, loss)
 
 
 def test_assumed_queue_has_wide_draws_when_it_never_overflowed(tmp_path):
