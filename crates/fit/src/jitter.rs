@@ -125,7 +125,7 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
     if spread <= host_noise {
         return Jitter { status: Status::Identified, ..none };
     }
-    if overtake_by_flow(runs) {
+    if overtaken_by_flow(runs).is_some_and(|reach| spread <= LIMITS.max_host_reach * reach as f64) {
         return Jitter { is_by_flow: true, ..none };
     }
     let (mut family, distance) = nearest_family(above);
@@ -194,21 +194,28 @@ fn nearest_family(sorted: &[f64]) -> (JitterFamily, f64) {
     rest.into_iter().fold(first, |best, one| if one.1 < best.1 { one } else { best })
 }
 
-/// Packets of different flows overtake each other, several times, and none one of its own flow.
-fn overtake_by_flow(runs: &[DirectionFacts]) -> bool {
-    let (mut of_others, mut of_own) = (0, 0);
+/// By how much later a packet left that overtook one of another flow, nanoseconds: their hosts differ by as much. None
+/// unless several do, and none one of its own flow.
+fn overtaken_by_flow(runs: &[DirectionFacts]) -> Option<i64> {
+    let (mut of_others, mut of_own, mut reach) = (0, 0, 0);
     for facts in runs.iter().filter(|facts| facts.flows.len() == facts.packets.len()) {
-        let mut latest: BTreeMap<u32, i64> = BTreeMap::new();
+        // Arrival and departure of the packet of each flow that arrived last.
+        let mut latest: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
         for (packet, flow) in facts.packets.iter().zip(&facts.flows) {
             let Some(arrival) = packet.arrival() else { continue };
-            let overtakes = |at: &i64| arrival + LinkPacket::SAME_TIME < *at;
-            of_own += usize::from(latest.get(flow).is_some_and(overtakes));
-            of_others += usize::from(latest.iter().any(|(other, at)| other != flow && overtakes(at)));
-            let own = latest.entry(*flow).or_insert(arrival);
-            *own = arrival.max(*own);
+            for (other, (_, sent)) in latest.iter().filter(|last| arrival + LinkPacket::SAME_TIME < last.1.0) {
+                if other == flow {
+                    of_own += 1;
+                } else {
+                    of_others += 1;
+                    reach = reach.max(packet.sent - sent);
+                }
+            }
+            let own = latest.entry(*flow).or_insert((arrival, packet.sent));
+            *own = (*own).max((arrival, packet.sent));
         }
     }
-    of_others >= LIMITS.min_overtaken && of_own * LIMITS.outliers < of_others
+    (of_others >= LIMITS.min_overtaken && of_own * LIMITS.outliers < of_others).then_some(reach)
 }
 
 /// Whether packets keep their order, from consecutive packets that left within half of the median
@@ -309,6 +316,7 @@ mod tests {
                 *of_flow = packet.arrival().unwrap().max(*of_flow);
                 packet.outcome = Outcome::Arrived(*of_flow);
             }
+            assert_eq!(overtaken_by_flow(&runs).is_some(), own_hosts);
             runs
         };
         let fit = fitted(&runs(true));
