@@ -141,7 +141,9 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
             let mut sample: Vec<f64> = (0..above.len()).map(|_| above[(rng.uniform() * above.len() as f64) as usize]).collect();
             sample.sort_unstable_by(f64::total_cmp);
             match family {
-                JitterFamily::Uniform { high } => JitterFamily::Uniform { high: uniform_width(above.len(), high, rng) }.parameters(),
+                JitterFamily::Uniform { high } => {
+                    JitterFamily::Uniform { high: uniform_width(above.len(), high, rng) }.parameters()
+                }
                 _ => family.of_sample(&sample).parameters(),
             }
         })

@@ -134,8 +134,15 @@ struct LevelCount {
 pub fn estimate(levels: &[Level], packet: u32, draws: usize, rng: &mut Rng) -> Fitted<QueueLimit> {
     let max_accepted = levels.iter().filter(|level| !level.lost).map(|level| level.bytes).fold(0.0, f64::max);
     let dropped: Vec<&Level> = levels.iter().filter(|l| l.lost && l.channel < LIMITS.channel_probability).collect();
-    let evidence =
-        |finding, blur| QueueLimit { finding, max_accepted, drops: dropped.len(), overflows: overflows(&dropped), packet, blur, by_delay: None };
+    let evidence = |finding, blur| QueueLimit {
+        finding,
+        max_accepted,
+        drops: dropped.len(),
+        overflows: overflows(&dropped),
+        packet,
+        blur,
+        by_delay: None,
+    };
     if levels.is_empty() {
         return Fitted::bounded(None, None, evidence(QueueFinding::NeverQueued, 0.0));
     }

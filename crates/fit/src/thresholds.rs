@@ -144,7 +144,7 @@ thresholds! {
 
     /// Maximum jitter, 95 % quantile, relative to the departures over which flows overtake each other, of their hosts: a
     /// link that keeps the order adds more.
-    max_host_reach: f64 = 1.5;
+    max_host_reach: f64 = 2.0;
     /// Maximum number of smallest delays from which the floor is extrapolated: the density is about
     /// constant over them.
     max_edge: usize = 12;
