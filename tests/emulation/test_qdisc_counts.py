@@ -34,7 +34,7 @@ def test_framing_counts_what_cake_counts_with_its_keyword(keyword: str) -> None:
 
 
 def on_line(size: int, kind: str) -> float:
-    """Bytes that a line carries for a packet of this IP length in a tunnel, by the time it sends."""
+    """Bytes on a line for a packet of this IP length in a tunnel, by the time it sends."""
     flow = {"workload": {"kind": "cbr", "rate": "100 kb/s", "packet": f"{size} B"}, "stop": "500 ms"}
     link = {"hop": [{"name": "line", "rate": "8 Mb/s"}], "tunnel": [{"kind": kind, "over": ["line"]}]}
     (row,) = (hop for hop in ackclock.simulate(link, [flow], "1 s", 1).document["hops"] if hop["direction"] == "down")

@@ -47,7 +47,7 @@ MIN_JITTER_MS = 0.3
 MIN_SHARED = 1.05
 """Minimum ratio of the rate that most ACKs are spaced by to the mean rate, of a shared link."""
 SHORT_QUEUE_BYTES = 6000
-"""Queue behind a bucket that ACKs do not distinguish from a part of its burst: four full packets."""
+"""Queue behind a bucket that ACKs do not distinguish from its burst: four full packets."""
 SHARED = "the link served others as well: most ACKs are spaced by a higher rate than the mean"
 UNSEEN = "one end does not show the direction of ACKs"
 OF_BOTH = "one end shows the sum of both directions' delays; the link has all of it in the direction of the data"
