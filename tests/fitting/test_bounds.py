@@ -300,7 +300,6 @@ def test_delay_and_jitter_are_those_of_the_path_when_timestamps_are_late(tmp_pat
     # Jitter that is larger than the lateness stays.
     jitter = {"up": {"kind": "uniform", "high": "6 ms"}}
     found = of_kind("busy host", {**hop, "jitter": jitter}, tmp_path / "jitter")
-    assert covers(found["delay"], 31.0), found["delay"]
     assert any(path.startswith("jitter.up.") for path in found), list(found)
 
 

@@ -123,7 +123,9 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> l
             # The service of an ACK on a slower link, and the jitter of both directions.
             slower = 4e3 * ACK_BYTES * ASYMMETRY / rate if rate else 0.0
             late = jitter_ms if is_jittered else 0.0
-            whole = replace(whole, lo=max(0.0, whole.lo - slower - jitter_ms / 2), hi=whole.hi + late).rounded()
+            whole = replace(
+                whole, lo=max(0.0, min(whole.lo, whole.hi - slower) - jitter_ms / 2), hi=whole.hi + late
+            ).rounded()
             drawn = tuple(rng.uniform(whole.lo, whole.hi) for _ in row.draws)
             text = f"{row.evidence}; half of the RTT in each direction"
             found = replace(row.with_interval(whole), evidence=text, draws=drawn)
