@@ -214,7 +214,10 @@ fn overtaken_by_flow(runs: &[DirectionFacts]) -> Option<i64> {
                 }
             }
             let own = latest.entry(*flow).or_insert((arrival, packet.sent));
-            *own = (*own).max((arrival, packet.sent));
+            // Of packets that a host held until one time, the first waited for it longest.
+            if arrival > own.0 {
+                *own = (arrival, packet.sent);
+            }
         }
     }
     (of_others >= LIMITS.min_overtaken && of_own * LIMITS.outliers < of_others).then_some(reach)
