@@ -133,9 +133,9 @@ impl CaptureReader {
     /// `only`: packet filter as JSON. `series`: keep a row for each packet. `pulses`: PPS list of a
     /// capture whose timestamps are a counter. `follow`: the capture is still being written; waits
     /// for the file header here, and for the packets of a pipe at most `POLL_INTERVAL` in each
-    /// `advance`. `all_controls`: look for the congestion controls of small directions, too.
+    /// `advance`.
     #[new]
-    #[pyo3(signature = (path, only, series = false, pulses = None, follow = false, all_controls = false))]
+    #[pyo3(signature = (path, only, series = false, pulses = None, follow = false))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -143,7 +143,6 @@ impl CaptureReader {
         series: bool,
         pulses: Option<PulseFile>,
         follow: bool,
-        all_controls: bool,
     ) -> PyResult<CaptureReader> {
         let only: PacketFilter = serde_json::from_str(only).map_err(failure)?;
         let (capture, ended) =
@@ -151,7 +150,7 @@ impl CaptureReader {
         let capture = with_pps(capture, pulses.as_ref())?;
         let is_regular = !follow && pulses.is_none() && path.is_file();
         Ok(CaptureReader {
-            examined: is_regular.then_some(examined(all_controls)),
+            examined: is_regular.then_some(Examined::Largest),
             path,
             capture,
             analysis: Analysis::new(only),
@@ -159,6 +158,12 @@ impl CaptureReader {
             arrivals: ArrivalRecorder::default(),
             ended,
         })
+    }
+
+    /// Looks for the congestion controls of small directions, too. A capture that is followed, or is
+    /// no file, has none.
+    fn examine_all_controls(&mut self) {
+        self.examined = self.examined.take().map(|_| Examined::All);
     }
 
     /// Reads up to `max` of the packets that are available, without the GIL; returns their number.
