@@ -227,8 +227,7 @@ pub struct CapturePairReader {
 #[pymethods]
 impl CapturePairReader {
     #[new]
-    #[pyo3(signature = (first, second, only, series = false, pulses = None, clock_error_ns = None, all_controls = false))]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of a Python call")]
+    #[pyo3(signature = (first, second, only, series = false, pulses = None, clock_error_ns = None))]
     fn new(
         first: PathBuf,
         second: PathBuf,
@@ -236,7 +235,6 @@ impl CapturePairReader {
         series: bool,
         pulses: Option<(PulseFile, PulseFile)>,
         clock_error_ns: Option<f64>,
-        all_controls: bool,
     ) -> PyResult<CapturePairReader> {
         let only: PacketFilter = serde_json::from_str(only).map_err(failure)?;
         let (first_pulses, second_pulses) = pulses.unzip();
@@ -250,9 +248,14 @@ impl CapturePairReader {
             paths: [first, second],
             sides,
             clock_error_ns,
-            examined: examined(all_controls),
+            examined: Examined::Largest,
             joined: OnceLock::new(),
         })
+    }
+
+    /// Looks for the congestion controls of small directions, too.
+    fn examine_all_controls(&mut self) {
+        self.examined = Examined::All;
     }
 
     /// Reads up to `max` packets, without the GIL; returns their number, which is less only at the
@@ -322,10 +325,6 @@ impl CapturePairReader {
     pub fn joined(&self) -> &Joined {
         self.joined.get_or_init(|| join(&self.sides[0], &self.sides[1], self.clock_error_ns))
     }
-}
-
-fn examined(all: bool) -> Examined {
-    if all { Examined::All } else { Examined::Largest }
 }
 
 /// The congestion controls of a capture's directions, by a second reading.

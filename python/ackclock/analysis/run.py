@@ -242,13 +242,14 @@ def open_capture(
     with native_errors(file=path):
         if second is None:
             own = pulses[0] if pulses else None
-            reader = _native.CaptureReader(path, only.as_json(), series, own, follow)
-            if congestion_control:
-                reader.examine_all_controls()
-            return reader
-        pair = (pulses[0], pulses[1]) if pulses else None
-        error_ns = None if clocks.error_s is None else clocks.error_s * 1e9
-        return _native.CapturePairReader(path, second, only.as_json(), series, pair, error_ns, congestion_control)
+            reader: Any = _native.CaptureReader(path, only.as_json(), series, own, follow)
+        else:
+            pair = (pulses[0], pulses[1]) if pulses else None
+            error_ns = None if clocks.error_s is None else clocks.error_s * 1e9
+            reader = _native.CapturePairReader(path, second, only.as_json(), series, pair, error_ns)
+        if congestion_control:
+            reader.examine_all_controls()
+        return reader
 
 
 def analysis_of(
