@@ -43,7 +43,7 @@ pub struct FramingFit {
     pub overhead: Fitted<FramingEvidence>,
     /// Minimum of packet and overhead, bytes; 0 if short packets show none.
     pub mpu: u32,
-    /// Overhead under which the service times are as likely as any, bytes.
+    /// With the value of the overhead.
     #[serde(skip)]
     layer: LinkLayer,
 }

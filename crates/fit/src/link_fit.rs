@@ -129,8 +129,7 @@ fn fit_direction(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -
     let (rate, ends) = (fit.rate.value.unwrap_or_default(), framing.range(common_len));
     // A length that is rare may fill a cell more or less.
     let cell = if framing.overhead.lo == framing.overhead.hi { 0.0 } else { framing.cell_bytes() * 8e9 / rate };
-    let BaseDelay { len, .. } = plain.base_delay.evidence;
-    let base_delay = Fitted { evidence: BaseDelay { len, ..fit.base_delay.evidence }, ..fit.base_delay };
+    let base_delay = Fitted { evidence: BaseDelay { len: common_len, ..fit.base_delay.evidence }, ..fit.base_delay };
     let base_delay = match base_delay.value {
         Some(value) => base_delay.at_least(value - cell, value + cell),
         None => base_delay,

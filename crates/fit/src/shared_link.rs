@@ -31,20 +31,25 @@ impl SharedLink {
 
     /// The largest backlog of a packet that arrived, bytes.
     pub fn largest(self, facts: &DirectionFacts) -> f64 {
-        let arrived = facts.packets.iter().zip(self.backlogs(facts)).filter(|(packet, _)| packet.arrival().is_some());
-        arrived.map(|(_, backlog)| backlog).fold(0.0, f64::max)
+        largest_of(facts, &self.backlogs(facts))
     }
 
     /// The packets with no loss of the channel while a queue stands: from a share of the largest backlog on.
     pub fn attributed(self, facts: &DirectionFacts) -> DirectionFacts {
-        let standing = LIMITS.min_standing * self.largest(facts);
-        let of_packet = |(packet, backlog): (&LinkPacket, f64)| match packet.outcome {
+        let backlogs = self.backlogs(facts);
+        let standing = LIMITS.min_standing * largest_of(facts, &backlogs);
+        let of_packet = |(packet, &backlog): (&LinkPacket, &f64)| match packet.outcome {
             Outcome::Lost { .. } if backlog >= standing => LinkPacket { outcome: Outcome::Lost { channel: 0.0 }, ..*packet },
             _ => *packet,
         };
-        let packets = facts.packets.iter().zip(self.backlogs(facts)).map(of_packet).collect();
+        let packets = facts.packets.iter().zip(&backlogs).map(of_packet).collect();
         DirectionFacts { packets, ..facts.clone() }
     }
+}
+
+fn largest_of(facts: &DirectionFacts, backlogs: &[f64]) -> f64 {
+    let arrived = facts.packets.iter().zip(backlogs).filter(|(packet, _)| packet.arrival().is_some());
+    arrived.map(|(_, &backlog)| backlog).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
