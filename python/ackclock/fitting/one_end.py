@@ -324,7 +324,8 @@ def fit_one_end(end: OneEnd, variant: str | None, count: int, seed: int) -> tupl
             if best[0] >= score:
                 break
             score, rate, queue, loss = best
-    drawn = (_draws if end.rate_bps else _guessed)(search, score, (rate, queue, loss), count, seed)
+    found = rate, queue, loss
+    drawn = _draws(search, score, found, count, seed) if end.rate_bps else _guessed(end, found, count, seed)
     without = min(search.distance(rate, queue * step, 0.0) for step in WITHOUT_LOSS) if loss else math.inf
     point = rate, queue, loss, delay_interval(end, rate)[1]
     parameters = _parameters(end, point, drawn, score, may_be_queue=without <= max(score, LIKE_A_REPEAT) + AS_GOOD)
@@ -333,15 +334,13 @@ def fit_one_end(end: OneEnd, variant: str | None, count: int, seed: int) -> tupl
 
 
 def _guessed(
-    search: Search, score: float, best: tuple[float, float, float], count: int, seed: int
+    end: OneEnd, best: tuple[float, float, float], count: int, seed: int
 ) -> list[tuple[float, float, float, float]]:
     """Draws of the same where no spacing shows the rate: the path has something that the replayed
     link has not, such as a policer, grants or jitter, and is like it by chance.
     """
-    del score
     rng = random.Random(f"one end {seed}")
     rate, queue, loss = best
-    end = search.end
     rates = between(max(end.carried_bps, rate / GUESS), rate * GUESS, rng, count)
     queues = queue_guesses(queue, rng, rate, count=count)
     half = delay_interval(end, rate)[2]
@@ -394,7 +393,7 @@ def _parameters(
     rates, queues, losses, delays = (tuple(one) for one in zip(*drawn, strict=True))
     text = f"replays of the input differ by {math.sqrt(score):.1f} standard deviations of a repeat"
     replays, spacing = "replays of the input", f"spacing of the {'ACKs' if end.is_sender else 'packets'}"
-    is_like = score <= AGREEING and end.rate_bps is not None
+    agrees = score <= AGREEING and end.rate_bps is not None
     unseen = "one end does not show the direction of ACKs"
     standing = max(queue, MIN_QUEUE_BYTES)
     loss_path = path_of("loss", data, "mean")
@@ -409,7 +408,7 @@ def _parameters(
         hi = sorted(losses)[int(0.975 * len(losses))]
         lossy = Parameter(loss_path, "1", "bounded", replays, losing, lo=0.0, hi=hi, used=loss, why=why, draws=losses)
     elif loss:
-        lossy = _row(loss_path, "1", loss, losses, replays, losing, is_like=is_like)
+        lossy = _row(loss_path, "1", loss, losses, replays, losing, is_like=agrees)
     else:
         hi = max(sorted(losses)[int(0.975 * len(losses))], 3 / max(1, end.packets))
         why = "the queue explains the retransmissions" if end.retransmitted else "nothing was retransmitted"
@@ -427,7 +426,7 @@ def _parameters(
         rate_row = replace(rate_row, lo=min(rate, end.carried_bps), hi=None, why=NO_SPACING)
     if end.hides_rate:
         # No queue stood that a drop would show.
-        queues, is_like = queue_guesses(queue, random.Random(3), rate, count=len(drawn)), False
+        queues = queue_guesses(queue, random.Random(3), rate, count=len(drawn))
     halves = "half of the minimum RTT in each direction, less service times: one end does not show them apart"
     return [
         rate_of_window(end, rate_row),
@@ -438,7 +437,7 @@ def _parameters(
             rate,
             guesses(rate, random.Random(1), count=len(drawn), below=ASYMMETRY),
         ),
-        _row(path_of("queue", data, "bytes"), "B", queue, queues, replays, text, is_like=is_like),
+        _row(path_of("queue", data, "bytes"), "B", queue, queues, replays, text, is_like=agrees and not end.hides_rate),
         Parameter.unseen(
             path_of("queue", acks, "bytes"),
             "B",
@@ -454,7 +453,7 @@ def _parameters(
             delays,
             "minimum RTT",
             halves,
-            is_like=score <= AGREEING and end.rate_bps is not None,
+            is_like=agrees,
         ),
     ]
 
