@@ -17,6 +17,7 @@ import termios
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,16 @@ def lossy(tmp_path_factory) -> Path:
     return simulated_captures(tmp_path_factory.mktemp("lossy"), hop)[0]
 
 
+def _flows_of_one_reading(capture: Path) -> list[dict[str, Any]]:
+    """The flows of a file without congestion controls, which take a second reading of the file."""
+    flows: list[dict[str, Any]] = analyze(capture).document["flows"]
+    for flow in flows:
+        for direction in (flow["a2b"], flow["b2a"]):
+            if direction["congestion_control"] is not None:
+                direction["congestion_control"] = {"family": "unknown", "confident": False, "candidates": []}
+    return flows
+
+
 def test_follow_prints_its_results_on_ctrl_c(lossy, tmp_path):
     whole, growing = lossy.read_bytes(), tmp_path / "growing.pcap"
     growing.write_bytes(whole[: len(whole) // 2])
@@ -45,13 +56,13 @@ def test_follow_prints_its_results_on_ctrl_c(lossy, tmp_path):
         run.send_signal(signal.SIGINT)
         finding, _ = run.communicate(timeout=60)
     assert run.returncode == 0
-    assert json.loads(finding)["flows"] == analyze(lossy).document["flows"]
+    assert json.loads(finding)["flows"] == _flows_of_one_reading(lossy)
 
 
 def test_follow_ends_with_the_writer_of_a_pipe(lossy):
     command = [sys.executable, "-m", "ackclock", "analyze", "--follow", "--json", "--quiet", "-"]
     done = subprocess.run(command, input=lossy.read_bytes(), capture_output=True, timeout=60, check=True)
-    assert json.loads(done.stdout)["flows"] == analyze(lossy).document["flows"]
+    assert json.loads(done.stdout)["flows"] == _flows_of_one_reading(lossy)
 
 
 def test_follow_shows_an_open_pipe_until_ctrl_c(lossy):
@@ -67,7 +78,7 @@ def test_follow_shows_an_open_pipe_until_ctrl_c(lossy):
         assert run.stdout is not None
         finding = run.stdout.read()
     assert run.returncode == 0
-    assert json.loads(finding)["flows"] == analyze(lossy).document["flows"]
+    assert json.loads(finding)["flows"] == _flows_of_one_reading(lossy)
 
 
 def test_follow_shows_a_slow_stream_of_packets(lossy):
@@ -99,7 +110,7 @@ def test_analysis_completes_when_stderr_is_closed(lossy):
         run.stderr.close()
         document, _ = run.communicate(lossy.read_bytes(), timeout=60)
     assert run.returncode == 0
-    assert json.loads(document)["flows"] == analyze(lossy).document["flows"]
+    assert json.loads(document)["flows"] == _flows_of_one_reading(lossy)
 
 
 def test_follow_waits_for_the_header_and_draws_on_a_terminal(lossy, tmp_path):
