@@ -20,7 +20,7 @@ AUTO = "auto"
 MIN_PS, MAX_PS = 10 * PS_PER_S, 60 * PS_PER_S
 """Bounds of `auto_duration`: a first look does not wait for what happens every hour."""
 SLOTS = 3
-"""Whole slots of a run: each has a rate of its own."""
+"""Whole slots of all runs together: each has a rate of its own, the one before the first change, too."""
 FADES = 3
 """Fades of all runs together, in the mean: exp(-3) = 5 % of such sets of runs have none."""
 
@@ -33,7 +33,7 @@ class _Event:
         text: what the link does, as a sentence's object.
         seen_ps: the duration from which a run has it.
         needed_ps: the duration of a run that has what follows, too: the interval after a handover,
-            `SLOTS` slots, an outage's time again after its end, `FADES` fades.
+            its share of `SLOTS` slots, an outage's time again after its end, its share of `FADES` fades.
     """
 
     text: str
@@ -43,8 +43,8 @@ class _Event:
 
 def auto_duration(hops: Sequence[Hop], seeds: int) -> int:
     """The duration in ps, from 10 s to 60 s, of runs that have the link's own events: a handover
-    and the interval after it, `SLOTS` whole slots, each outage and as long again, `FADES` fades in
-    the runs of all seeds together.
+    and the interval after it, each outage and as long again, and in the runs of all seeds together
+    `SLOTS` whole slots and `FADES` fades.
     """
     return min(max([MIN_PS, *(event.needed_ps for hop in hops for event in _events(hop, seeds))]), MAX_PS)
 
@@ -78,7 +78,7 @@ def _events(hop: Hop, seeds: int) -> Iterator[_Event]:
         text = (
             f"the slots of `{hop.name}`, which change every {show_time(slots.every)} from {show_time(slots.first)} on"
         )
-        yield _Event(text, slots.first + slots.lost + slots.held + 1, slots.first + SLOTS * slots.every)
+        yield _Event(text, slots.first + slots.lost + slots.held + 1, slots.first + -(-SLOTS // seeds) * slots.every)
     for name in DIRECTIONS:
         side = getattr(hop, name)
         if side is None:
