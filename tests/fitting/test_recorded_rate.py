@@ -123,7 +123,6 @@ def fit_of_docsis(folder, seconds, cap, burst, **keys):
     return ackclock.fit(folder / "run", score=False, variant="cubic")
 
 
-@pytest.mark.slow
 def test_cap_and_burst_are_fitted_when_a_docsis_link_shapes(tmp_path):
     queue = {"kind": "droptail", "bytes": "60 kB"}
     fit = fit_of_docsis(tmp_path, 15, {"down": "4 Mb/s", "up": "2 Mb/s"}, "250 kB", delay="20 ms", queue=queue)
@@ -131,6 +130,7 @@ def test_cap_and_burst_are_fitted_when_a_docsis_link_shapes(tmp_path):
     assert found["medium.cap.down"]["lo"] <= 4e6 <= found["medium.cap.down"]["hi"]
     assert found["medium.burst"]["lo"] <= 250e3 <= found["medium.burst"]["hi"]
     assert not any("token bucket" in text for text in fit.document["remarks"])
+    assert not any(key.startswith("shaper.") for key in found)  # the cap is that shaper
     assert {"hop.access.medium.cap.down", "hop.access.medium.burst"} <= set(fit.draws.columns)
 
 

@@ -418,11 +418,14 @@ class MediumFit:
         lasts = self.search.fit[data]["rate"]["evidence"]["bursts"] is None
         rows.append(self._queue_row(path_of("queue", data, "bytes"), queues, text, lasts=lasts))
         rows.append(of_draws(path_of("delay"), "ms", self.delay, delays, text, is_like=lasts))
+        replaced: tuple[str, ...] = ("rate.", "jitter.", "delay", f"queue.{data}.")
+        if medium.bucket is not None:
+            replaced += ("shaper.",)
         for row in others:
             if row.key == f"queue.{acks}.bytes":
                 # As the medium's link has it.
                 rows.append(replace(row, used=float(size_bytes(hop.queue[acks].bytes)), draws=()))
-            elif not row.key.startswith(("rate.", "jitter.", "delay", f"queue.{data}.")):
+            elif not row.key.startswith(replaced):
                 rows.append(row)
         return rows
 
@@ -529,6 +532,8 @@ def recognise(
         return None
     variants = [variant] if variant else list(CANDIDATES)
     rest = replace(hop, rate={}, delay=None, queue={}, jitter={})
+    if any(medium.bucket is not None for medium in media):
+        rest = replace(rest, shaper={})  # the cap is that shaper
     without = math.inf
     for name in variants:
         without = min(without, search_of(media[0], rest, seen, name, fit, source).distance_of(hop.link(), without))
