@@ -9,6 +9,7 @@ import pytest
 
 from ackclock import analyze
 from ackclock.analysis.summary import verdict_line
+from ackclock.analysis.terminal_tables import analysis_tables
 from tests.support.captures import simulated_captures
 from tests.support.short_flows import (
     ACK,
@@ -203,11 +204,22 @@ def test_verdict_counts_the_connections_that_failed(tmp_path):
         connections = [Connection(one, ("10.0.0.1", 2000 + number)) for number, one in enumerate(packets)]
         return dict(analyze(write_connections(tmp_path / "a.pcap", connections)).document["summary"]["verdict"])
 
-    assert verdict(1, 0, 9)["verdict"] == "nothing_wrong"
+    one_of_ten = verdict(1, 0, 9)
+    assert one_of_ten["verdict"] == "nothing_wrong"
+    assert "Besides, 1 of 10 connections failed. Flow 1 a2b: The segment" in one_of_ten["evidence"]
     mostly_slow = verdict(1, 4, 5)
     assert mostly_slow["verdict"] == "application"
     assert mostly_slow["share"] == pytest.approx(0.4, abs=0.02)  # nearly all of their time
     assert "4 of 10 connections failed or waited. Flow 2 b2a" in mostly_slow["evidence"]
+
+
+def test_terminal_has_what_several_flows_have_in_common_once(tmp_path):
+    dead, slow = SCRIPTS["peer gone"][0], SCRIPTS["slow server"][0]
+    connections = [Connection(one, ("10.0.0.1", 2000 + number)) for number, one in enumerate([dead] * 3 + [slow])]
+    table = analysis_tables(analyze(write_connections(tmp_path / "a.pcap", connections)).document)[-1]
+    rows = list(zip(*(column.cells for column in table.columns), strict=True))
+    assert [(row[0], row[2]) for row in rows] == [("1", "peer_gone"), ("4", "server_think_time")]
+    assert str(rows[0][-1]).endswith("\nThe same of flows 2 and 3.") and "The same" not in str(rows[1][-1])
 
 
 @pytest.mark.finding("C8")

@@ -2,9 +2,9 @@
 
 use super::{Check, Claim, Connection, Owner, RULES, Remedy, Rule, RuleClaim, SendingEnd, Transfer, claims_of, limits_of};
 use ackclock_trace::report::{
-    BucketReport, CaptureSummary, DirectionReport, Finding, FlowCorrelation, FlowReport, HistogramBin, JoinedDirectionReport,
-    KindReport, Limits, ListenerFacts, NotDecodedReport, OneBurst, PathEstimate, PathMtuReport, PolicerReport, QueuedDirection,
-    Report, StallReport, VantagePoint,
+    BucketReport, CaptureSummary, ConnectionCounts, DirectionReport, Finding, FlowCorrelation, FlowReport, HistogramBin,
+    JoinedDirectionReport, KindReport, Limits, ListenerFacts, NotDecodedReport, OneBurst, PathEstimate, PathMtuReport,
+    PolicerReport, QueuedDirection, Report, StallReport, VantagePoint,
 };
 use std::collections::BTreeSet;
 
@@ -526,12 +526,13 @@ fn verdict_about_a_reader_that_stopped_is_no_slow_reader() {
 
 #[test]
 fn upload_is_not_blamed_when_echoed_timestamps_show_another_queue() {
-    for (waited_ms, is_blamed) in [(60.0, true), (40.0, false)] {
+    // The median is of the time without the upload, too.
+    for (waited_ms, is_blamed) in [(210.0, true), (190.0, false)] {
         let mut case = case();
-        let upload = QueuedDirection { share: 0.9, median_queue_ms: 100.0, queue_ms: 400.0, ..QueuedDirection::default() };
+        let upload = QueuedDirection { share: 0.9, queue_ms: 400.0, ..QueuedDirection::default() };
         case.against = Some(QueuedDirection { flow: 2, min_rtt_ms: 30.0, ..upload });
         let echoes = &mut case.flow.a2b.timestamp_rtt_ms;
-        (echoes.count, echoes.min, echoes.p50) = (10, Some(30.0), Some(30.0 + waited_ms));
+        (echoes.count, echoes.min, echoes.p50, echoes.p95) = (10, Some(30.0), Some(31.0), Some(30.0 + waited_ms));
         assert_eq!(case.finding("upload_slows_download").is_some(), is_blamed);
     }
 }
@@ -797,6 +798,38 @@ fn verdict(case: &Case) -> (&'static str, String) {
     builder.add(&case.flow, &case.claims(), &case.transfers());
     let verdict = builder.verdict_of(&CaptureSummary::default(), case.flow.duration_s);
     (verdict.verdict, verdict.evidence)
+}
+
+/// The summary of a large flow without a defect, of small ones that were reset, and of small ones that were not.
+fn beside_a_large_flow(reset_ones: u64, others: u64) -> CaptureSummary {
+    let mut builder = super::SummaryBuilder::default();
+    let large = case();
+    builder.add(&large.flow, &large.claims(), &large.transfers());
+    for number in 0..reset_ones + others {
+        let mut small = case();
+        small.flow.flow = Some(2 + number as usize);
+        small.data().unique_bytes = 1000;
+        reset(&mut small, if number < reset_ones { "unknown_connection" } else { "abort" });
+        builder.add(&small.flow, &small.claims(), &small.transfers());
+    }
+    let connections = ConnectionCounts { established: 1 + reset_ones + others, ..ConnectionCounts::default() };
+    let head = Report { summary: Some(CaptureSummary { connections, ..CaptureSummary::default() }), ..Report::default() };
+    builder.summary(&head)
+}
+
+#[test]
+fn small_connection_that_failed_is_named_beside_a_large_flow_without_a_defect() {
+    for (reset_ones, others, verdict, shown) in [
+        (1, 3, "receiving_host", "1 of 5 connections failed. Flow 2"),
+        (1, 4, "nothing_wrong", "Besides, 1 of 6 connections failed. Flow 2"),
+        (0, 4, "nothing_wrong", ""),
+    ] {
+        let summary = beside_a_large_flow(reset_ones, others);
+        let found = summary.verdict.unwrap();
+        assert!(found.verdict == verdict && found.evidence.contains(shown), "{found:?}");
+        let customer = summary.customer.unwrap();
+        assert_eq!(customer.contains("reset the connection"), reset_ones > 0, "{customer}");
+    }
 }
 
 #[test]

@@ -244,11 +244,13 @@ impl Losses {
     }
 }
 
-/// A connection that failed or waited.
+/// A small connection that failed or waited.
 #[derive(Debug, Clone)]
 struct Failure {
     cause: Cause,
     share: f64,
+    /// It failed, by one of [`FAILURES`].
+    has_failed: bool,
 }
 
 /// Collects the findings of a capture's flows in their order.
@@ -362,13 +364,14 @@ impl SummaryBuilder {
     /// A connection without a direction of [`ENOUGH_BYTES`]: the party of its worst finding.
     fn add_small(&mut self, flow: &FlowReport, claims: &[RuleClaim]) {
         let failed = claims.iter().find_map(|claim| Some((Party::among(claim, &FAILURES)?, 1.0, claim)));
+        let has_failed = failed.is_some();
         let waits = claims.iter().filter_map(|claim| Some((Party::among(claim, &SMALL_WAITS)?, claim.share(), claim)));
         // The first of equal ones: claims are in the order of their shares.
         let worst = failed.or_else(|| {
             waits.filter(|(_, share, _)| *share >= MATTERS).reduce(|best, one| if one.1 > best.1 { one } else { best })
         });
         let Some((party, share, claim)) = worst else { return };
-        let failure = Failure { cause: Cause::of(flow, claim), share };
+        let failure = Failure { cause: Cause::of(flow, claim), share, has_failed };
         match self.small.iter_mut().find(|(known, _)| *known == party) {
             Some((_, failures)) => failures.push(failure),
             None => self.small.push((party, vec![failure])),
@@ -471,9 +474,20 @@ impl SummaryBuilder {
             let sentences = [defect.sentence.clone(), evidence.clone()];
             return (Case { evidence, ..case }.report(verdict_about(defect.kind)), sentences);
         }
+        let all = (opened(counts) + counts.midstream).max(1);
+        let failed = self.failed_of(all);
+        if let Some((party, case)) = failed.clone().filter(|(_, case)| case.share >= MATTERS) {
+            let sentences = case.sentences.clone().unwrap_or_default();
+            return (case.report(party.verdict()), sentences);
+        }
         let few = noticed.map_or_else(String::new, |(_, text)| format!(" Besides, {}", text.replacen("Flow", "flow", 1)));
-        let evidence = self.nothing_wrong(counts) + if few.is_empty() { &besides } else { &few };
-        let sentences = [NOTHING_SLOWER.to_owned(), evidence.clone()];
+        let mut evidence = self.nothing_wrong(counts) + if few.is_empty() { &besides } else { &few };
+        let mut customer = NOTHING_SLOWER.to_owned();
+        if let Some((_, case)) = failed {
+            evidence += &format!(" Besides, {}", case.evidence);
+            customer += &format!(" But a connection failed: {}", case.sentences.unwrap_or_default()[0]);
+        }
+        let sentences = [customer, evidence.clone()];
         (Case { evidence, ..Case::default() }.report(NOTHING_WRONG), sentences)
     }
 
@@ -498,8 +512,19 @@ impl SummaryBuilder {
         }
         let counts = summary.connections;
         let all = (opened(counts) + counts.midstream).max(1);
-        let failed = self.small.iter().map(|(party, failures)| (*party, case_of_failures(failures, all)));
+        let failed = self.small.iter().map(|(party, failures)| (*party, case_of_failures(failures, all, "failed or waited")));
         failed.chain(self.case_of_recovery(summary, duration_s).map(|case| (Party::Network, case))).collect()
+    }
+
+    /// Small connections that failed, of the party that has the larger share of them: the time of larger flows does
+    /// not show them.
+    fn failed_of(&self, all: u64) -> Option<(Party, Case)> {
+        let of_party = |(party, failures): &(Party, Vec<Failure>)| {
+            let failed: Vec<Failure> = failures.iter().filter(|failure| failure.has_failed).cloned().collect();
+            (!failed.is_empty()).then(|| (*party, case_of_failures(&failed, all, "failed")))
+        };
+        let cases = self.small.iter().filter_map(of_party);
+        cases.reduce(|best, one| if one.1.share > best.1.share { one } else { best })
     }
 
     fn case_of_recovery(&self, summary: &CaptureSummary, duration_s: f64) -> Option<Case> {
@@ -593,14 +618,11 @@ fn cases_of_connections(counts: ConnectionCounts, ignored: [(u64, &'static str);
 }
 
 /// The mean share of time that connections waited (all if they failed), and the worst one.
-fn case_of_failures(failures: &[Failure], connections: u64) -> Case {
+fn case_of_failures(failures: &[Failure], connections: u64, what: &str) -> Case {
     let share = failures.iter().map(|failure| failure.share).sum::<f64>() / connections as f64;
     let Some(worst) = failures.iter().rev().max_by(|a, b| a.share.total_cmp(&b.share)) else { return Case::default() };
-    let count = if connections == 1 {
-        String::new()
-    } else {
-        format!("{} of {connections} connections failed or waited. ", failures.len())
-    };
+    let count =
+        if connections == 1 { String::new() } else { format!("{} of {connections} connections {what}. ", failures.len()) };
     let Cause { flow, direction, evidence, sentences } = &worst.cause;
     Case {
         share,
