@@ -14,7 +14,7 @@ from ackclock.analysis.capture_document import CaptureDocument
 from ackclock.analysis.clocks import format_clock, known_clocks
 from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionViews
 from ackclock.analysis.summary import capture_lines, connections_line, top_rows, verdict_line
-from ackclock.format import column_ms, column_percent, many, rate, size
+from ackclock.format import column_ms, column_percent, joined, many, rate, size
 from ackclock.statistics.summary_stats import stats_of
 from ackclock.terminal import narrow
 
@@ -388,21 +388,35 @@ _FULL, _SENTENCE, _NAME = range(3)
 
 
 def _findings(document: Report, forms: Sequence[int]) -> Table:
-    """The findings of all flows, each in its form."""
+    """The findings of all flows, each in its form; one that several flows have is there once."""
     table = _table(FINDINGS)
     for column in ("flow", "direction", "finding", "share of time", "evidence and advice"):
         table.add_column(column, overflow="fold")
     all_of = ((flow, finding) for flow in document["flows"] for finding in flow["diagnosis"])
     named = []
+    flows_of: dict[tuple[str, ...], list[int]] = {}
     for (flow, finding), form in zip(all_of, forms, strict=True):
         if form == _NAME:
             share = f" ({column_percent(finding['share'])})" if finding["share"] else ""
             named.append(f"{finding['finding']}{share}")
             continue
         text = _with_advice(finding) if form == _FULL else finding["sentence"]
-        table.add_row(
-            str(flow["flow"]), finding["direction"], finding["finding"], column_percent(finding["share"]), text
-        )
+        row = finding["direction"], finding["finding"], column_percent(finding["share"]), text
+        flows_of.setdefault(row, []).append(flow["flow"])
+    for (*cells, text), (first, *others) in flows_of.items():
+        table.add_row(str(first), *cells, text + (f"\nThe same of {_listed_flows(others)}." if others else ""))
     if named:
         table.add_row("", "", "also", "", f"{', '.join(named)}: --all has the evidence and advice")
     return table
+
+
+_LISTED_FLOWS = 10
+"""Numbers of flows with the same finding that are listed; the document has all."""
+
+
+def _listed_flows(flows: Sequence[int]) -> str:
+    if len(flows) == 1:
+        return f"flow {flows[0]}"
+    if len(flows) > _LISTED_FLOWS:
+        return f"{len(flows)} flows, the first {', '.join(map(str, flows[:_LISTED_FLOWS]))}"
+    return f"flows {joined([str(flow) for flow in flows])}"
