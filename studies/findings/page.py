@@ -36,6 +36,7 @@ ACCOUNTED = ("zero_window_stall", "receive_window", "loss_radio", "loss_congesti
 OF_ALL = (
     "capture_drops",
     "clock_steps",
+    "connection_unanswered",
     "handshake_loss",
     "loss_congestion",
     "loss_radio",

@@ -23,7 +23,8 @@ const BUNCHED_MS: f64 = 2.5;
 /// Share of ACKs with less than a quarter of the gap of the data that they acknowledge.
 pub const SQUEEZED: f64 = 0.3;
 const QUEUED_SHARE: f64 = 0.3;
-/// Share of an upload's median wait that ACKs in the same queue have at least, by this number of echoed timestamps.
+/// Share of an upload's longest waits (p95) that ACKs in the same queue have at least, by this number of echoed
+/// timestamps: medians differ where the upload is the shorter of both.
 pub const SAME_QUEUE: f64 = 0.5;
 const ECHOES: u64 = 10;
 /// ACKs that left as close as this share of those that arrive so were not compressed by the path.
@@ -132,8 +133,8 @@ pub fn relief(transfer: &Transfer<'_>) -> &'static str {
 pub fn upload_slows_download(transfer: &Transfer<'_>) -> Option<Claim> {
     let against = transfer.against.filter(|against| against.queue_ms >= QUEUE_MS.max(against.min_rtt_ms))?;
     let echoes = &transfer.other.timestamp_rtt_ms;
-    let waited = excess(Some(echoes), |rtt| rtt.p50).filter(|_| echoes.count >= ECHOES);
-    let has_other_queue = waited.is_some_and(|waited| waited < SAME_QUEUE * against.median_queue_ms);
+    let waited = excess(Some(echoes), |rtt| rtt.p95).filter(|_| echoes.count >= ECHOES);
+    let has_other_queue = waited.is_some_and(|waited| waited < SAME_QUEUE * against.queue_ms);
     if transfer.crossing.is_some() || transfer.has_path_rate() || has_other_queue {
         return None;
     }

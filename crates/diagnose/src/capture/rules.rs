@@ -270,7 +270,7 @@ pub static RULES: [Rule; 61] = [
                       RTT in the same capture shows.",
         thresholds: &[
             ("RTT of the upload above its minimum (p95), in ms, and above the minimum", acks::QUEUE_MS),
-            ("part of the upload's median wait that the ACKs have, by echoed timestamps", acks::SAME_QUEUE),
+            ("part of the upload's longest waits (p95) that the ACKs have, by echoed timestamps", acks::SAME_QUEUE),
         ],
         check: Check::Transfer(acks::upload_slows_download),
     },

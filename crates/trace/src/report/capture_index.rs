@@ -49,8 +49,7 @@ pub struct QueuedDirection {
     pub span: (i64, i64),
     /// Share of its time with a queue.
     pub share: f64,
-    /// Median and p95 of the RTT above its minimum, and the minimum.
-    pub median_queue_ms: f64,
+    /// The p95 of the RTT above its minimum, and the minimum.
     pub queue_ms: f64,
     pub min_rtt_ms: f64,
     pub goodput_bps: f64,
@@ -224,7 +223,6 @@ fn queued_directions(
             flow: number + 1,
             span: (flow.first_at(), flow.last_at()),
             share,
-            median_queue_ms: rtt.p50.unwrap_or(high) - min,
             queue_ms: high - min,
             min_rtt_ms: min,
             goodput_bps: super::direction::throughput_bps(flow, side).unwrap_or(0.0),
