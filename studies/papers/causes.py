@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ackclock.format import significant
+from ackclock.papers.causes import CauseExperiment, suspected_causes
 from ackclock.papers.claims import claims_of
-from ackclock.papers.readings import Alternative, CauseExperiment, suspected_causes
+from ackclock.papers.readings import Alternative
 from studies.papers.outcomes import FoundClaim, Outcome
 
 Run = Callable[[Alternative, Sequence[str]], Outcome]

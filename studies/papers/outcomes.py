@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ackclock.papers.evidence import ClaimResult
+from ackclock.papers.evidence import ClaimResult, Verdict
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.readings import Alternative
 from ackclock.papers.reproduce import EVALUATORS, verdicts
@@ -35,7 +35,7 @@ class OutOfTime(Exception):
 class FoundClaim:
     """The verdict on a claim, its origin, our figure and those beside it."""
 
-    verdict: str
+    verdict: Verdict
     by: str | None
     ours: float | None
     also: Mapping[str, float]
@@ -119,6 +119,13 @@ class Runner:
         return sha256((text + _sources(self.paper)).encode()).hexdigest()[:16]
 
 
+_DECIDE_NOTHING = (
+    *("readings.toml", "readings.py", "causes.py", "standings.py", "documents.py"),
+    *("report_page.py", "report_tables.py", "terminal_tables.py"),
+)
+"""Files without influence on verdicts: readings are texts, and alternatives are part of the key."""
+
+
 @cache
 def _sources(paper: str) -> str:
     """A digest over what decides verdicts beside the engine: evaluators, scenarios and links."""
@@ -127,8 +134,7 @@ def _sources(paper: str) -> str:
     files = [*papers.glob("*.py"), *own.rglob("*.py"), *own.rglob("*.toml"), *(SOURCES / "links").glob("*.toml")]
     digest = sha256()
     for file in sorted(files):
-        # Readings are texts, and alternatives are part of the key; pages decide nothing.
-        if file.name not in ("readings.toml", "readings.py", "report_page.py", "terminal_tables.py"):
+        if file.name not in _DECIDE_NOTHING:
             digest.update(file.read_bytes())
     return digest.hexdigest()
 

@@ -24,20 +24,28 @@ from textwrap import fill
 from typing import get_args
 
 from ackclock.format import significant
-from ackclock.papers.claims import PAPERS, claims_of
-from ackclock.papers.readings import (
-    Alternative,
-    CauseKind,
-    Reading,
-    cause_of,
+from ackclock.papers.causes import (
     cause_outcomes,
     forget_outcomes,
-    readings_of,
+    predictions,
     suspected_causes,
-    undecidable_claims,
+    withdrawn_causes,
 )
+from ackclock.papers.claims import PAPERS, claims_of
+from ackclock.papers.evidence import Verdict
+from ackclock.papers.readings import Alternative, Reading, readings_of, undecidable_claims
 from ackclock.papers.readings import (
     outcomes as stored_outcomes,
+)
+from ackclock.papers.standings import (
+    CRUDE_MODELS,
+    WORDS,
+    CrudeVerdict,
+    Standing,
+    crude_outcomes,
+    failing_cause,
+    over_ensemble,
+    standing,
 )
 from studies.papers.causes import CauseResult, examine
 from studies.papers.outcomes import DURATION, SOURCES, FoundClaim, Outcome, OutOfTime, Runner
@@ -47,7 +55,12 @@ SEEDS = {"asymmetry": 10, "wimax-measured": 3}
 KEPT = Path("runs/readings")
 READINGS = ("claim", "reading", "alternative", "verdict", "ours")
 CAUSES = ("claim", "experiment", "required", "choice", "found", "shown")
-SCORES = ("paper", "hold", "fail", "cause shown", "holds with another reading", "unexplained", "not decidable")
+SCORES = (
+    "paper",
+    *("hold", "hold, also in crude models"),
+    *("fail: cause shown", "cause suggested", "holds with another reading", "unexplained"),
+    *("not decidable", "experiments", "predicted", "came true"),
+)
 OUT_OF_TIME = 3
 
 
@@ -63,9 +76,16 @@ class PaperOutcomes:
     causes: Sequence[CauseResult]
 
     @property
-    def failing(self) -> list[tuple[str, FoundClaim]]:
-        """The simulated claims that fail with the choices."""
-        return [(name, each) for name, each in self.choice.claims.items() if each.decided and each.verdict == "fails"]
+    def failing(self) -> list[tuple[str, FoundClaim, tuple[str, ...]]]:
+        """The simulated claims that fail over the ensemble of phases, and the readings of it with
+        which they hold.
+        """
+        verdicts = [
+            (name, each, *over_ensemble(self.paper, name, each.verdict))
+            for name, each in self.choice.claims.items()
+            if each.decided
+        ]
+        return [(name, each, unless) for name, each, verdict, unless in verdicts if verdict == "fails"]
 
 
 def run(runner: Runner, *, causes_only: bool = False) -> PaperOutcomes:
@@ -86,7 +106,8 @@ def _stored(paper: str, choice: Outcome, reading: Reading, alternative: Alternat
     for row in stored_outcomes(paper):
         if (row["reading"], row["alternative"]) == (reading.name, alternative.name):
             ours = float(row["ours"]) if row["ours"] else None
-            claims[row["claim"]] = replace(claims[row["claim"]], verdict=row["verdict"], ours=ours)
+            verdict: Verdict = "holds" if row["verdict"] == "holds" else "fails"
+            claims[row["claim"]] = replace(claims[row["claim"]], verdict=verdict, ours=ours)
     return Outcome(claims, frozenset())
 
 
@@ -122,7 +143,8 @@ def part(found: PaperOutcomes, seeds: int) -> str:
     lasting = f", runs of {DURATION[found.paper]} instead of the paper's 300 s" if found.paper in DURATION else ""
     with_seeds = f"With {seeds} {'seed' if seeds == 1 else 'seeds'}{lasting}:"
     parts = [f"## {found.paper}", _choices(found.paper), with_seeds, _alternatives(found)]
-    return "\n\n".join([*parts, *_causes(found.paper), *_undecidable(found), _failing(found)])
+    parts += [*_causes(found.paper), *_withdrawn(found.paper), *_undecidable(found), *_holding(found), _failing(found)]
+    return "\n\n".join(parts)
 
 
 def _choices(paper: str) -> str:
@@ -163,8 +185,29 @@ def _causes(paper: str) -> list[str]:
                 for row in ran
             )
             if ran:
-                rows.append([cause.text, experiment.name, str(experiment.requirement), figures])
-    heads = ["suspected cause", "experiment", "each claim must", "ours -> with the experiment"]
+                made = f"{each.commit}, {each.date}" if (each := experiment.predicted) else "chosen"
+                rows.append([cause.text, experiment.name, made, str(experiment.requirement), figures])
+    heads = ["suspected cause", "experiment", "predicted in", "each claim must", "ours -> with the experiment"]
+    return [_table(heads, rows)] if rows else []
+
+
+def _withdrawn(paper: str) -> list[str]:
+    rows = [[", ".join(each.claims), each.cause, each.refuted_by] for each in withdrawn_causes(paper)]
+    return [_table(["withdrawn", "the cause that was named", "refuted by"], rows)] if rows else []
+
+
+def _holding(found: PaperOutcomes) -> list[str]:
+    """What becomes of the holding claims in crude models; nothing before these ran."""
+    rows = []
+    for model, change in CRUDE_MODELS.items():
+        ran = [row for row in crude_outcomes(found.paper) if row["model"] == model]
+        by_verdict = (
+            ", ".join(row["claim"] for row in ran if row["verdict"] == verdict) or "-"
+            for verdict in get_args(CrudeVerdict)
+        )
+        if ran:
+            rows.append([model, change, *by_verdict])
+    heads = ["crude model", "in the link", *(f"holding claims that {words}" for words in ("hold", "fail", "have none"))]
     return [_table(heads, rows)] if rows else []
 
 
@@ -183,19 +226,27 @@ def _decidable_ours(found: PaperOutcomes, claims: Sequence[str]) -> list[str]:
 def _failing(found: PaperOutcomes) -> str:
     claims = {claim.id: claim for claim in claims_of(found.paper)}
     rows = [
-        [name, claims[name].metric, claims[name].value, _ours(each) or "-", cause_of(found.paper, name).text]
-        for name, each in found.failing
+        [name, claims[name].metric, claims[name].value, _ours(each) or "-", WORDS[cause.kind], cause.text]
+        for name, each, unless in found.failing
+        if (cause := failing_cause(found.paper, name, unless))
     ]
-    return _table(["fails", "metric", "paper", "ours", "cause"], rows) if rows else "No simulated claim fails."
+    heads = ["fails", "metric", "paper", "ours", "class", "cause"]
+    return _table(heads, rows) if rows else "No simulated claim fails."
 
 
 def score(found: PaperOutcomes) -> list[str]:
-    """The paper's row of the first table: its failing simulated claims by kind of cause."""
-    hold, fail = found.choice.simulated()
-    causes = [cause_of(found.paper, name).kind for name, _ in found.failing]
-    kinds = [causes.count(kind) for kind in get_args(CauseKind)]
+    """The paper's row of the first table: its simulated claims by standing, over the ensemble of
+    phases, and the predictions.
+    """
+    stood = [
+        standing(found.paper, name, *over_ensemble(found.paper, name, each.verdict))
+        for name, each in found.choice.claims.items()
+        if each.decided
+    ]
+    counts = [stood.count(kind) for kind in get_args(Standing)]
     undecidable = sum(len(each.claims) for each in undecidable_claims(found.paper))
-    return [found.paper, *map(str, (hold, fail, *kinds, undecidable))]
+    made = predictions(found.paper)
+    return [found.paper, *map(str, (*counts, undecidable, made.experiments, made.predicted, made.true))]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -209,17 +260,25 @@ def page(scores: Sequence[Sequence[str]], parts: Mapping[str, str]) -> str:
         "What each paper leaves open, how ackclock reads it, and what other readings would change. An "
         "alternative replaces the keys of one choice; every experiment of the paper runs with it "
         "(a line says with how many seeds; `ackclock reproduce` has ten), and only simulated claims are "
-        "counted. A failing claim has its cause in a suspected cause that experiments show: with keys that add or "
-        "remove what is suspected, the claim holds, or our figure reaches the paper's. A claim that holds "
-        "with an alternative has its cause there; any other is unexplained. No choice was made by a count: the "
-        "column of sources has the reasons. `make readings` runs all and writes this page."
+        "counted. A claim over a medium in frames is judged over the choices and every alternative that changes "
+        "nothing but jitter, and holds if it holds with more than half of them. A claim that holds is run in three "
+        "crude models of its link, too (below): where it holds in each of them, it proves little about the model. A "
+        "failing claim is in one class. Its cause is shown where an experiment that stood in a commit before it ran "
+        "came out as predicted; it is suggested where experiments that were chosen among several, with keys that add "
+        "or remove what is suspected, make the claim hold or reach the paper's figure; the claim holds with another "
+        "reading; or it is unexplained. No choice was made by a count: the column of sources has the reasons. "
+        "`make readings` and `make crude` run all and write this page."
     )
     total = [sum(int(row[column]) for row in scores) for column in range(1, len(SCORES))]
     # A part of the former page has no row until its paper has run again.
     name = "**all**" if len(scores) == len(PAPERS) else "**these papers**"
     rows = [*scores, [name, *map(str, total)]]
-    decided = total[0] + total[1]
-    share = f"Unexplained: {total[4]} of {decided} simulated claims ({100.0 * total[4] / max(1, decided):.1f} %)."
+    decided = sum(total[: len(get_args(Standing))])
+    share = (
+        f"Unexplained: {total[5]} of {decided} simulated claims ({100.0 * total[5] / max(1, decided):.1f} %). "
+        f"Predicted: {total[8]} of {total[7]} experiments on causes ({100.0 * total[8] / max(1, total[7]):.0f} %), of "
+        f"which {total[9]} came true."
+    )
     return (
         "\n\n".join(["# Readings of the papers", fill(lead, 100), _table(SCORES, rows), share, *parts.values()]) + "\n"
     )

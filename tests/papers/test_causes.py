@@ -7,23 +7,28 @@ from pathlib import Path
 
 import pytest
 
+from ackclock.papers import causes as papers_causes
+from ackclock.papers.causes import (
+    CauseExperiment,
+    Prediction,
+    Predictions,
+    Requirement,
+    SuspectedCause,
+    Withdrawn,
+    cause_of,
+    cause_outcomes,
+    predictions,
+    suspected_causes,
+    withdrawn_causes,
+)
 from ackclock.papers.claims import PAPERS, claims_of
 from ackclock.papers.evidence import Evidence, judge
 from ackclock.papers.experiments import experiments_file, settings_of
-from ackclock.papers.readings import (
-    Alternative,
-    CauseExperiment,
-    Requirement,
-    SuspectedCause,
-    cause_of,
-    cause_outcomes,
-    contradiction,
-    suspected_causes,
-    undecidable_claims,
-)
+from ackclock.papers.readings import Alternative, contradiction, readings_file, readings_of, undecidable_claims
 from ackclock.papers.reproduce import calibrated
 from ackclock.statistics import interval
 from studies.papers import causes
+from studies.papers import predictions as committed
 from studies.papers.outcomes import FoundClaim, Outcome, OutOfTime, Runner
 from studies.papers.page import SCORES, page
 
@@ -149,12 +154,102 @@ def test_stored_results_of_causes_belong_to_experiments(paper: str) -> None:
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_shown_cause_names_page_and_figures(paper: str) -> None:
+def test_cause_with_experiments_names_page_and_figures(paper: str) -> None:
     for row in cause_outcomes(paper):
         cause = cause_of(paper, row["claim"])
-        assert bool(cause.experiment) != cause.text.startswith("unexplained"), row
-        if row["shown"] == "yes" and cause.experiment:
-            assert row["found"] in cause.text or "another reading" in cause.text
+        assert bool(cause.experiment) != (cause.kind == "unexplained"), row
+        assert (cause.kind == "shown") == bool(cause.predictions), row
+        if cause.kind in ("shown", "suggested"):
+            assert row["found"] in cause.text or row["shown"] == "no", row
+
+
+def _with_causes(
+    monkeypatch: pytest.MonkeyPatch, shown: Mapping[str, str], predicted: str, withdrawn: tuple[Withdrawn, ...] = ()
+) -> None:
+    """A cause of CLAIM whose experiments have these outcomes; one of them was predicted."""
+    made = Prediction("0123456789", "2026-11-28")
+    experiments = tuple(
+        CauseExperiment(name, Alternative(name), Requirement(holds=True), (CLAIM,), predicted=made)
+        if name == predicted
+        else CauseExperiment(name, Alternative(name), Requirement(holds=True), (CLAIM,))
+        for name in ("first", "second")
+    )
+    rows = tuple(
+        {"claim": CLAIM, "experiment": name, "choice": "1.2", "found": "1.5", "shown": word}
+        for name, word in shown.items()
+    )
+    monkeypatch.setattr(
+        papers_causes, "suspected_causes", lambda paper: (SuspectedCause((CLAIM,), "a suspicion", experiments),)
+    )
+    monkeypatch.setattr(papers_causes, "cause_outcomes", lambda paper: rows)
+    monkeypatch.setattr(papers_causes, "withdrawn_causes", lambda paper: withdrawn)
+    monkeypatch.setattr(papers_causes, "outcomes", lambda paper: ())
+
+
+@pytest.mark.finding("P8")
+@pytest.mark.parametrize(
+    ("shown", "predicted", "kind"),
+    [
+        ({"first": "yes", "second": "yes"}, "second", "shown"),
+        ({"first": "yes", "second": "yes"}, "", "suggested"),
+        ({"first": "yes", "second": "no"}, "second", "unexplained"),
+        ({"first": "yes"}, "second", "unexplained"),
+    ],
+    ids=["came-true", "chosen", "came-false", "not-run"],
+)
+def test_cause_is_shown_by_a_prediction_only(
+    monkeypatch: pytest.MonkeyPatch, shown: Mapping[str, str], predicted: str, kind: str
+) -> None:
+    _with_causes(monkeypatch, shown, predicted)
+    cause = cause_of("wibro", CLAIM)
+    assert cause.kind == kind
+    assert len(cause.predictions) == (kind == "shown")
+
+
+def test_predictions_count_those_that_came_false(monkeypatch: pytest.MonkeyPatch) -> None:
+    _with_causes(monkeypatch, {"first": "yes", "second": "no"}, "second")
+    assert predictions("wibro") == Predictions(experiments=2, predicted=1, true=0)
+
+
+@pytest.mark.finding("P5")
+def test_refuted_reading_explains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuted = Withdrawn((CLAIM,), "grants are small", "a measurement", "minimum grant: 3000 B")
+    held = {"claim": CLAIM, "reading": "minimum grant", "alternative": "3000 B", "verdict": "holds"}
+    for withdrawn, kind in (((), "other_reading"), ((refuted,), "unexplained")):
+        _with_causes(monkeypatch, {}, "", withdrawn)
+        monkeypatch.setattr(papers_causes, "suspected_causes", lambda paper: ())
+        monkeypatch.setattr(papers_causes, "outcomes", lambda paper: (held,))
+        assert cause_of("wibro", CLAIM).kind == kind
+    assert "a measurement" in cause_of("wibro", CLAIM).text
+
+
+@pytest.mark.finding("P5")
+@pytest.mark.parametrize("paper", PAPERS)
+def test_withdrawn_causes_are_named_by_no_claim_any_more(paper: str) -> None:
+    names = {f"{each.name}: {other.name}" for each in readings_of(paper) for other in each.alternatives}
+    for each in withdrawn_causes(paper):
+        assert each.cause and each.refuted_by
+        assert each.alternative in {"", *names}
+        assert not {name for cause in suspected_causes(paper) for name in cause.claims} & set(each.claims)
+
+
+@pytest.mark.finding("P8")
+@pytest.mark.parametrize("paper", PAPERS)
+def test_predictions_stand_in_a_commit_before_their_outcome(paper: str) -> None:
+    if not committed.has_history():
+        pytest.skip("no repository with its history")
+    assert committed.problems(paper) == [], "after a rebase: python -m studies.papers.predictions"
+
+
+def test_experiment_chosen_before_is_no_prediction() -> None:
+    if not committed.has_history():
+        pytest.skip("no repository with its history")
+    experiment = next(each for each in committed.experiments(readings_file("wibro")) if "P4-032" in each["claims"])
+    dated = {**experiment, "predicted": {"commit": "fdcfb0e9", "date": "2026-11-24"}}
+    assert "without its outcome" in committed.problem("wibro", dated), "the commit has the outcome, too"
+    changed = {**experiment, "must": "reaches", "predicted": {"commit": "16e24c1b", "date": "2026-11-24"}}
+    assert "as it stands" in committed.problem("wibro", changed), "another requirement"
+    assert "no commit" in committed.problem("wibro", {**experiment, "predicted": {}})
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -176,9 +271,20 @@ def test_outcomes_are_not_run_when_time_is_over(tmp_path: Path) -> None:
         Runner("wibro", (1,), tmp_path, until=0.0).outcome()
 
 
-def test_page_counts_the_unexplained_share() -> None:
-    rows = [["wibro", "4", "4", "1", "2", "1", "0"], ["asymmetry", "8", "4", "4", "0", "0", "1"]]
+def test_page_counts_standings_and_predictions() -> None:
+    rows = [
+        ["wibro", "3", "1", "0", "2", "1", "1", "0", "2", "0", "0"],
+        ["asymmetry", "5", "3", "1", "1", "0", "2", "1", "4", "2", "1"],
+    ]
     text = page(rows, {})
     assert len(rows[0]) == len(SCORES)
-    assert "| **these papers** | 12 | 8 | 5 | 2 | 1 | 1 |" in text
-    assert "Unexplained: 1 of 20 simulated claims (5.0 %)." in text
+    assert "| **these papers** | 8 | 4 | 1 | 3 | 1 | 3 | 1 | 6 | 2 | 1 |" in text
+    assert "Unexplained: 3 of 20 simulated claims (15.0 %)." in text
+    assert "Predicted: 2 of 6 experiments on causes (33 %), of which 1 came true." in text
+
+
+@pytest.mark.finding("P5")
+@pytest.mark.parametrize("claim", ["P3-027", "P3-029", "P3-035", "P3-037"])
+def test_causes_that_ns2_refutes_are_withdrawn_with_the_refutation(claim: str) -> None:
+    assert any(claim in each.claims and "ns-2" in each.refuted_by for each in withdrawn_causes("wimax-simulated"))
+    assert "delay" not in cause_of("wimax-simulated", claim).text.partition("withdrawn")[0]

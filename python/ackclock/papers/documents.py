@@ -8,8 +8,10 @@ from typing_extensions import TypedDict
 
 from ackclock.documents.parts import Mode
 from ackclock.documents.reproduce import ClaimVerdict, OurFigure, Verdict
+from ackclock.papers.causes import CauseKind
 from ackclock.papers.evidence import By
 from ackclock.papers.live.summary import Audit, LiveFlow
+from ackclock.papers.standings import CrudeVerdict, Standing
 from ackclock.plot.sweep_chart import CurvePoint, FigureAxes
 
 
@@ -20,11 +22,22 @@ class ShownFigure(OurFigure):
     values: NotRequired[list[float]]
 
 
-class ClaimCause(TypedDict):
-    """Why a claim fails, and the page with the experiment that shows it."""
+class PredictionEntry(TypedDict):
+    """The commit in which an experiment stood before it ran, and that commit's date."""
 
+    commit: str
+    date: str
+
+
+class ClaimCause(TypedDict):
+    """Why a claim fails: the class of the cause, the page with the experiment, and the predictions
+    that came true. Earlier versions wrote neither class nor predictions.
+    """
+
+    kind: NotRequired[CauseKind]
     text: str
     experiment: str | None
+    predictions: NotRequired[list[PredictionEntry]]
 
 
 class SimulatedClaim(TypedDict):
@@ -40,8 +53,21 @@ class ClaimDocument(ClaimVerdict):
     """A claim with its verdict."""
 
     ours: ShownFigure | None  # type: ignore[misc]
+    standing: NotRequired[Standing]
     cause: NotRequired[ClaimCause]
+    crude: NotRequired[dict[str, CrudeVerdict]]
+    unless: NotRequired[list[str]]
     simulated: NotRequired[SimulatedClaim]
+
+
+class PredictionCounts(TypedDict):
+    """The experiments on failing claims that ran, how many of them were predicted, and how many of
+    these came true.
+    """
+
+    experiments: int
+    predicted: int
+    true: int
 
 
 class FigureDocument(FigureAxes):
@@ -73,7 +99,9 @@ class LiveDocument(TypedDict):
 
 
 class ReproductionDocument(TypedDict):
-    """A reproduction; earlier versions wrote neither seeds nor `totals_by`."""
+    """A reproduction; earlier versions wrote neither seeds, `totals_by`, `standings` nor
+    `predictions`.
+    """
 
     paper: str
     claims: list[ClaimDocument]
@@ -81,6 +109,8 @@ class ReproductionDocument(TypedDict):
     totals: dict[Verdict, int]
     totals_by: NotRequired[dict[By, dict[Verdict, int]]]
     gated: dict[str, int]
+    standings: NotRequired[dict[Standing, int]]
+    predictions: NotRequired[PredictionCounts]
     figures: NotRequired[list[FigureDocument]]
     folder: NotRequired[str]
     live: NotRequired[LiveDocument]

@@ -47,13 +47,16 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """A claim with its verdict and the reason."""
+    """A claim with its verdict and the reason. ``unless`` names the readings of an ensemble with
+    which the verdict is the opposite.
+    """
 
     claim: Claim
     verdict: Verdict
     why: str
     evidence: Evidence | None = None
     ns2_agrees: bool | None = None
+    unless: tuple[str, ...] = ()
 
     @property
     def by(self) -> By | None:
@@ -61,6 +64,11 @@ class ClaimResult:
         if self.claim.is_configuration:
             return "configuration"
         return self.evidence.by if self.evidence else None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it is a simulated claim that holds or fails."""
+        return self.by == "simulation" and self.verdict in ("holds", "fails")
 
     @property
     def gated(self) -> bool:
@@ -90,6 +98,8 @@ class ClaimResult:
             "ns2_agrees": self.ns2_agrees,
             "why": self.why,
         }
+        if self.unless:
+            out["unless"] = list(self.unless)
         if found and found.ns2:
             out["ns2"] = dict(found.ns2)
         if found and found.also:

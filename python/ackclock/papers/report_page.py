@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 from ackclock.format import significant
 from ackclock.papers import report_tables
+from ackclock.papers.causes import Predictions, withdrawn_causes
 from ackclock.papers.experiments import known
 from ackclock.papers.live import report_page as live_page
 from ackclock.papers.readings import outcomes, readings_of
+from ackclock.papers.standings import MEANINGS, WORDS
+from ackclock.papers.terminal_tables import format_predictions
 from ackclock.plot.sweep_chart import swept
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
 from ackclock.report.run_input import Environment, read_environment
@@ -55,7 +58,7 @@ def page(document: ReproductionDocument, environment: Environment | None = None)
     compared = any(claim["ns2_agrees"] is not None for claim in claims)
     sided = sum(claim["verdict"] == "fails" and claim["ns2_agrees"] is True for claim in claims)
     drawn = report_tables.section(document["paper"], claims)
-    sections = [drawn] if drawn else []
+    sections = [each for each in (_standings(document), drawn) if each]
     if figures := document.get("figures"):
         blocks = [Chart(figure["title"], figure["reading"], swept(figure)) for figure in figures]
         lead = (
@@ -89,6 +92,7 @@ def page(document: ReproductionDocument, environment: Environment | None = None)
         title=f"Reproduction: {document['paper']}",
         subtitle=f"{len(claims)} claims" + (f", ackclock {version}" if version else ""),
         answer=f"{simulated[0]} of the {sum(simulated)} simulated claims hold"
+        + _crude_share(document)
         + (
             f", and {independent[0]} of the {sum(independent)} that do not depend on the paper's own network."
             if independent != simulated
@@ -97,7 +101,7 @@ def page(document: ReproductionDocument, environment: Environment | None = None)
         + one_seed,
         because=(
             f"{summed[0]} of {sum(summed)} further claims hold by arithmetic on the paper's own numbers, which "
-            f"no simulation can refute. Of the simulated claims, {simulated[1]} fail"
+            f"no simulation can refute. Of the simulated claims, {simulated[1]} fail{_causes(document)}"
             + (f", and in {sided} of these an independent simulator, ns-2, agrees with ours; " if sided else "; ")
             + f"{totals['calibration']} are calibration (settings, or figures that settings were "
             f"chosen by) and prove nothing; not tested: {totals['not_tested']}. Every claim is "
@@ -115,6 +119,50 @@ def page(document: ReproductionDocument, environment: Environment | None = None)
         else [],
         kind="reproduce",
     )
+
+
+def _crude_share(document: ReproductionDocument) -> str:
+    counts = document.get("standings")
+    return f" ({counts['holds_crude']} of them in crude models of the link, too)" if counts else ""
+
+
+def _causes(document: ReproductionDocument) -> str:
+    """The failing claims by the class of their cause, as a clause; nothing in an older document."""
+    counts = document.get("standings")
+    if not counts:
+        return ""
+    kinds = ("shown by a prediction", "suggested by chosen experiments", "another reading", "unexplained")
+    numbers = (counts[kind] for kind in ("shown", "suggested", "other_reading", "unexplained"))
+    return " (" + ", ".join(f"{number} {words}" for number, words in zip(numbers, kinds, strict=True)) + ")"
+
+
+def _standings(document: ReproductionDocument) -> Section | None:
+    """The simulated claims by standing, the share of predictions, and what was withdrawn; nothing
+    for an older document.
+    """
+    counts, made = document.get("standings"), document.get("predictions")
+    if not counts or not made:
+        return None
+    rows = []
+    for kind, words in WORDS.items():
+        ids = [claim["id"] for claim in document["claims"] if claim.get("standing") == kind]
+        tone = "good" if kind == "holds" else "bad" if kind == "unexplained" else ""
+        rows.append(
+            [Cell(words.capitalize(), MEANINGS[kind]), Cell(str(counts[kind]), tone=tone), Cell(", ".join(ids))]
+        )
+    columns = [Column("Standing", room="wide"), Column("Claims", numeric=True), Column("Which", room="wide")]
+    blocks = [Table(columns, rows)]
+    if withdrawn := [
+        [Cell(", ".join(each.claims)), Cell(each.cause), Cell(each.refuted_by)]
+        for each in withdrawn_causes(document["paper"])
+    ]:
+        heads = [Column("Claims"), Column("Withdrawn cause", room="medium"), Column("Refuted by", room="wide")]
+        blocks.append(Table(heads, withdrawn, "Causes that were reported and are refuted:"))
+    lead = (
+        f"{format_predictions(Predictions(**made))}. A prediction is an experiment that stood in a commit "
+        "before it ran; every other was chosen among several whose outcomes were known."
+    )
+    return Section("How the simulated claims stand", blocks, lead)
 
 
 def _readings(paper: str) -> Section | None:
@@ -177,14 +225,25 @@ def _table(claims: Sequence[ClaimDocument], tone: str, *, has_verdicts: bool, co
         if has_verdicts:
             row += [_ours(claim, seeds), Cell(claim["tolerance"])]
             row += [Cell({True: "yes", False: "no", None: "-"}[claim["ns2_agrees"]])] if compared else []
-        cause = claim.get("cause")
-        shown = f" ({cause['experiment']})" if cause and cause["experiment"] else ""
-        rows.append([*row, Cell(claim["why"], f"Cause: {cause['text']}{shown}" if cause else "")])
+        rows.append([*row, Cell(claim["why"], _beside(claim))])
     # Orderings are sentences, which a right-aligned column without wrapping would stretch across
     # the page.
     if any(len(claim["paper_value"]) > 24 for claim in claims):
         columns[2] = Column("Paper")
     return Table(columns, rows)
+
+
+def _beside(claim: ClaimDocument) -> str:
+    """The cause of a failing claim; of one that holds the crude models in which it does, too."""
+    parts = [f"{claim['verdict'].capitalize()} unless {'; '.join(unless)}"] if (unless := claim.get("unless")) else []
+    if cause := claim.get("cause"):
+        kind = f" ({WORDS[cause['kind']]})" if "kind" in cause else ""
+        made = "".join(f"; predicted in {each['commit']} on {each['date']}" for each in cause.get("predictions", ()))
+        page_of = f" ({cause['experiment']})" if cause["experiment"] else ""
+        parts.append(f"Cause{kind}{made}: {cause['text']}{page_of}")
+    if crude := claim.get("crude"):
+        parts.append("Crude models: " + ", ".join(f"{name} {verdict}" for name, verdict in crude.items()))
+    return ". ".join(parts)
 
 
 def _ours(claim: ClaimDocument, seeds: int) -> Cell:

@@ -13,12 +13,21 @@ from typing import TYPE_CHECKING, get_args
 from ackclock.notebook import Progress
 from ackclock.papers import asymmetry, wibro, wimax_bursts, wimax_measured, wimax_simulated
 from ackclock.papers.asymmetry import drawings as asymmetry_figures
+from ackclock.papers.causes import Predictions, predictions
 from ackclock.papers.claims import PAPERS, claims_of, expand_ids
 from ackclock.papers.evaluators import ExperimentData
 from ackclock.papers.evidence import By, ClaimResult, Evaluate, Verdict, judge
 from ackclock.papers.experiments import Experiments
 from ackclock.papers.figure_data import PaperFigure
-from ackclock.papers.readings import cause_of, contradiction, readings_of
+from ackclock.papers.readings import contradiction, readings_of
+from ackclock.papers.standings import (
+    Standing,
+    apply_ensemble,
+    crude_verdicts,
+    failing_cause,
+    standing,
+    standings,
+)
 from ackclock.papers.wibro import figures as wibro_figures
 from ackclock.papers.wimax_bursts import figures as bursts_figures
 from ackclock.papers.wimax_measured import figures as measured_figures
@@ -78,8 +87,19 @@ class Reproduction(Result):
         return {verdict: sum(c.verdict == verdict and c.gated for c in self.claims) for verdict in ("holds", "fails")}
 
     @property
+    def standings(self) -> dict[Standing, int]:
+        """The number of simulated claims by standing: how they hold, and why they fail."""
+        return standings(self.paper, self.claims)
+
+    @property
+    def predictions(self) -> Predictions:
+        """The predictions among the experiments that ran for the paper's failing claims."""
+        return predictions(self.paper)
+
+    @property
     def document(self) -> ReproductionDocument:
         """The document of ``reproduce --json``."""
+        made_of = self.predictions
         made: ReproductionDocument = {
             "paper": self.paper,
             "claims": [self._claim(claim) for claim in self.claims],
@@ -87,6 +107,12 @@ class Reproduction(Result):
             "totals": self.totals,
             "totals_by": self.totals_by,
             "gated": self.gated,
+            "standings": self.standings,
+            "predictions": {
+                "experiments": made_of.experiments,
+                "predicted": made_of.predicted,
+                "true": made_of.true,
+            },
         }
         if self.figures:
             made["figures"] = [figure.as_json() for figure in self.figures]
@@ -95,11 +121,20 @@ class Reproduction(Result):
         return made
 
     def _claim(self, claim_result: ClaimResult) -> ClaimDocument:
-        """A claim's entry; of a failing simulated one with its cause."""
+        """A claim's entry; of a simulated one with its standing, and its cause if it fails."""
         entry = claim_result.as_json()
-        if claim_result.verdict == "fails" and claim_result.by == "simulation":
-            cause = cause_of(self.paper, claim_result.claim.id)
-            entry["cause"] = {"text": cause.text, "experiment": cause.experiment or None}
+        if not claim_result.simulated:
+            return entry
+        entry["standing"] = standing(self.paper, claim_result.claim.id, claim_result.verdict, claim_result.unless)
+        if claim_result.verdict == "fails":
+            cause = failing_cause(self.paper, claim_result.claim.id, claim_result.unless)
+            entry["cause"] = {"kind": cause.kind, "text": cause.text, "experiment": cause.experiment or None}
+            if cause.predictions:
+                entry["cause"]["predictions"] = [
+                    {"commit": each.commit, "date": each.date} for each in cause.predictions
+                ]
+        elif crude := crude_verdicts(self.paper, claim_result.claim.id):
+            entry["crude"] = crude
         return entry
 
     @property
@@ -166,7 +201,7 @@ def reproduce(
     experiments = Experiments(chosen, workers, folder, progress, paper)
     found = EVALUATORS[paper](experiments)
     with opened(folder, identity, seeds=chosen if found else (), force=force) as run:
-        claim_results = verdicts(paper, found)
+        claim_results = [apply_ensemble(paper, each) for each in verdicts(paper, found)]
         drawn = _DRAWINGS[paper](ExperimentData(experiments)) if paper in _DRAWINGS else ()
         done = Reproduction(paper, claim_results, folder, drawn, chosen)
         if run:

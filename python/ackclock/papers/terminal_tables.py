@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict, get_args
+from typing import TYPE_CHECKING, TypedDict
 
-from ackclock.papers.readings import CauseKind, cause_of
+from ackclock.papers.causes import predictions
+from ackclock.papers.standings import WORDS, Standing, crude_verdicts, failing_cause
 from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from ackclock.papers.causes import Predictions
     from ackclock.papers.evidence import By, ClaimResult, Verdict
     from ackclock.papers.reproduce import Reproduction
 
@@ -36,6 +38,35 @@ def format_totals(totals_by: Mapping[By, Mapping[Verdict, int]], totals: Mapping
         f"{'; '.join(parts) or 'no claim was tested'}; {totals['calibration']} calibration, "
         f"{totals['not_tested']} not tested" + (" (one seed)" if seeds == 1 else "")
     )
+
+
+def format_standings(standings: Mapping[Standing, int], made: Predictions) -> str:
+    """How the simulated claims hold, why they fail, and how much of that was predicted."""
+    holding, failing = (
+        ", ".join(f"{count} {words}" for kind, words in kinds.items() if (count := standings[kind]) or kind in always)
+        for kinds, always in ((_HOLDING, ()), (_FAILING, ("shown",)))
+    )
+    return f"{holding or 'none holds'}; of those that fail: {failing}. {format_predictions(made)}"
+
+
+_HOLDING: dict[Standing, str] = {
+    "holds": "hold and would not in each crude model",
+    "holds_crude": "hold in crude models, too",
+}
+_FAILING: dict[Standing, str] = {
+    "shown": "cause shown",
+    "suggested": "suggested",
+    "other_reading": "another reading",
+    "unexplained": "unexplained",
+}
+
+
+def format_predictions(made: Predictions) -> str:
+    """The share of predictions among experiments, in words."""
+    if not made.experiments:
+        return "No experiment on a cause ran"
+    share = f"Predicted: {made.predicted} of {made.experiments} experiments on causes"
+    return share + (f", {made.true} came true" if made.predicted else "")
 
 
 _ORIGINS: dict[By, str] = {
@@ -69,7 +100,8 @@ class PaperSummary(TypedDict):
     failing: int
     simulated: dict[str, int]
     arithmetic: dict[str, int]
-    causes: dict[CauseKind, int]
+    standings: dict[Standing, int]
+    predictions: dict[str, int]
     gated: dict[str, int]
     not_tested: int
     why_not: list[ClaimGroup]
@@ -83,7 +115,7 @@ def summary(done: Sequence[Reproduction]) -> list[PaperSummary]:
     for each in done:
         why = by_reason(claim_result for claim_result in each.claims if claim_result.verdict == "not_tested")
         totals, apart = each.totals, each.totals_by
-        causes = [cause_of(each.paper, one.claim.id).kind for one in each.claims if _fails_simulated(one)]
+        made = predictions(each.paper)
         entries.append(
             {
                 "paper": each.paper,
@@ -93,7 +125,8 @@ def summary(done: Sequence[Reproduction]) -> list[PaperSummary]:
                 "failing": totals["fails"],
                 "simulated": {verdict: apart["simulation"][verdict] for verdict in ("holds", "fails")},
                 "arithmetic": {verdict: apart["arithmetic"][verdict] for verdict in ("holds", "fails")},
-                "causes": {kind: causes.count(kind) for kind in get_args(CauseKind)},
+                "standings": each.standings,
+                "predictions": {"experiments": made.experiments, "predicted": made.predicted, "true": made.true},
                 "gated": each.gated,
                 "not_tested": totals["not_tested"],
                 "why_not": [{"claims": ids, "why": reason} for reason, ids in why.items()],
@@ -103,9 +136,9 @@ def summary(done: Sequence[Reproduction]) -> list[PaperSummary]:
 
 
 def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
-    """A row for each paper; the simulated claims that fail by kind of cause; then the claims that
-    were not tested, with reasons. ``sums`` are claims that are arithmetic on the paper's own
-    numbers.
+    """A row for each paper; the simulated claims by standing, with the share of predictions; then
+    the claims that were not tested, with reasons. ``sums`` are claims that are arithmetic on the
+    paper's own numbers.
     """
     from rich.table import Table
 
@@ -114,7 +147,8 @@ def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
     columns = ("paper", "claims", "simulated", "sums", "calibration", "not tested")
     for column in columns:
         table.add_column(column, justify="left" if column == "paper" else "right", no_wrap=column == "paper")
-    causes = text_table(f"Simulated claims that fail, by cause (docs/evidence/readings.md){one}", ["paper"], _CAUSES)
+    heads = [*WORDS.values(), "predicted experiments"]
+    standing = text_table(f"Simulated claims by standing (docs/evidence/readings.md){one}", ["paper"], heads)
     untested = Table(title="Not tested", title_justify="left", box=None, pad_edge=False)
     untested.add_column("claims", max_width=40)
     untested.add_column("why")
@@ -122,17 +156,12 @@ def summary_tables(done: Sequence[Reproduction]) -> list[Table]:
         counted = (f"{entry[by]['holds']} / {entry[by]['fails']}" for by in ("simulated", "arithmetic"))
         counts = [entry["claims"], *counted, entry["calibrated"], entry["not_tested"]]
         table.add_row(entry["paper"], *map(str, counts))
-        causes.add_row(entry["paper"], *map(str, entry["causes"].values()))
+        made = entry["predictions"]
+        share = f"{made['predicted']} of {made['experiments']}, {made['true']} true"
+        standing.add_row(entry["paper"], *map(str, entry["standings"].values()), share)
         for group in entry["why_not"]:
             untested.add_row(", ".join(group["claims"]), group["why"])
-    return [table, causes, untested] if untested.rows else [table, causes]
-
-
-_CAUSES = ("shown by an experiment", "holds with another reading", "unexplained")
-
-
-def _fails_simulated(claim_result: ClaimResult) -> bool:
-    return claim_result.verdict == "fails" and claim_result.by == "simulation"
+    return [table, standing, untested] if untested.rows else [table, standing]
 
 
 def verdict_table(done: Reproduction) -> Table:
@@ -140,7 +169,8 @@ def verdict_table(done: Reproduction) -> Table:
     from rich.table import Table
 
     score = format_totals(done.totals_by, done.totals, len(done.seeds))
-    table = Table(title=f"{done.paper}: {score}", title_justify="left", box=None, pad_edge=False)
+    apart = format_standings(done.standings, done.predictions)
+    table = Table(title=f"{done.paper}: {score}\nSimulated: {apart}", title_justify="left", box=None, pad_edge=False)
     for column in ("claim", "where", "metric", "paper", "ours", "tolerance", "verdict", "ns-2 agrees", "why"):
         table.add_column(column, no_wrap=column in ("claim", "verdict"))
     for claim_result in done.claims:
@@ -161,11 +191,23 @@ def verdict_table(done: Reproduction) -> Table:
 
 
 def because(paper: str, claim_result: ClaimResult) -> str:
-    """The reason of a verdict; of a failing simulated claim with its cause."""
-    if not _fails_simulated(claim_result):
+    """The reason of a verdict; of a simulated claim with its cause, or the crude models in which
+    it holds, too.
+    """
+    if not claim_result.simulated:
         return claim_result.why
-    cause = cause_of(paper, claim_result.claim.id)
-    return f"{claim_result.why}. Cause: {cause.text}" + (f" ({cause.experiment})" if cause.experiment else "")
+    why = [claim_result.why] if claim_result.why else []
+    if claim_result.unless:
+        why.append(f"{claim_result.verdict.capitalize()} unless {'; '.join(claim_result.unless)}")
+    if claim_result.verdict == "holds":
+        also = [name for name, verdict in crude_verdicts(paper, claim_result.claim.id).items() if verdict == "holds"]
+        return ". ".join([*why, f"Holds in a crude model, too: {', '.join(also)}"] if also else why)
+    cause = failing_cause(paper, claim_result.claim.id, claim_result.unless)
+    made = "".join(f"; predicted in {each.commit} on {each.date}" for each in cause.predictions)
+    why.append(
+        f"Cause ({WORDS[cause.kind]}{made}): {cause.text}" + (f" ({cause.experiment})" if cause.experiment else "")
+    )
+    return ". ".join(why)
 
 
 def totals_table(totals: Mapping[Verdict, int], origins: Mapping[str, Mapping[Verdict, int]]) -> Table:
