@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import mean
 from typing import Literal
 
 from ackclock import closed_forms
@@ -61,16 +62,25 @@ def _order(figures: ExperimentData) -> tuple[bool, str]:
     return holds, f"{format_values(found, 'Mb/s each')}; {_full(figures)}"
 
 
+def close_to_one(indices: Mapping[str, Sequence[float]]) -> bool:
+    """Whether each run of each scheme is fair: the mean over runs would hide an unfair one."""
+    return min(min(values) for values in indices.values()) >= NEAR_ONE
+
+
 def _fair(figures: ExperimentData) -> tuple[bool, str]:
-    found = {s: min(figures.mean(errors(s, rate), fairness).mean for rate in RATES if rate <= 1e-2) for s in FIVE}
-    return min(found.values()) >= NEAR_ONE, "minimum index up to 1 %: " + format_values(found)
+    found = {
+        scheme: [index for rate in RATES if rate <= 1e-2 for index in figures.each(errors(scheme, rate), fairness)]
+        for scheme in FIVE
+    }
+    lowest = {scheme: min(values) for scheme, values in found.items()}
+    return close_to_one(found), "minimum index of a run up to 1 %: " + format_values(lowest)
 
 
 def _unfair(figures: ExperimentData) -> tuple[bool, str]:
     before, after = ({s: figures.mean(errors(s, rate), fairness).mean for s in FIVE} for rate in (1e-2, 1e-1))
-    mean = [sum(found.values()) / len(found) for found in (before, after)]
+    average = [mean(found.values()) for found in (before, after)]
     text = f"at 1 %: {format_values(before)}; at 10 %: {format_values(after)}"
-    return max(after.values()) < NEAR_ONE, f"{text}; on average {mean[0]:.3f} and {mean[1]:.3f}"
+    return max(after.values()) < NEAR_ONE, f"{text}; on average {average[0]:.3f} and {average[1]:.3f}"
 
 
 def _step(figures: ExperimentData, split: str, base: str) -> Interval:
@@ -124,18 +134,35 @@ def uplink_symbols(split: str) -> int:
     )
 
 
+def steadiest(found: Mapping[str, Mapping[str, float]]) -> str:
+    """The scheme that the asymmetry affects less than the others, from goodputs by scheme and split.
+
+    By the mean from 2:1 to 6:1 over that of 1:1: the paper compares whole curves (Figure 12).
+    """
+    kept = {scheme: mean(row[split] for split in RATIOS[1:]) / row[RATIOS[0]] for scheme, row in found.items()}
+    return max(kept, key=lambda scheme: kept[scheme])
+
+
 def _sixth(figures: ExperimentData) -> tuple[bool, str]:
-    found = {scheme: figures.mean(ratio(scheme, "6:1"), goodput_mbps).mean for scheme in THREE}
-    before = {scheme: figures.mean(ratio(scheme, "5:1"), goodput_mbps).mean for scheme in THREE}
-    kept = {scheme: found[scheme] / before[scheme] for scheme in THREE}
-    holds = max(found, key=lambda s: found[s]) == "BIC" and max(kept, key=lambda s: kept[s]) == "BIC"
+    found = {
+        scheme: {split: figures.mean(ratio(scheme, split), goodput_mbps).mean for split in RATIOS} for scheme in THREE
+    }
+    last = {scheme: row["6:1"] for scheme, row in found.items()}
+    steady = steadiest(found)
+    holds = max(last, key=lambda scheme: last[scheme]) == "BIC" == steady
     rows = starvation(figures)
     traced = "; ".join(
         f"{split}: {uplink_symbols(split)} symbols, {row['share of the uplink in use']:.0%} in use, ACKs wait "
         f"{row['wait of ACKs, ms']:.0f} ms, {row['share of ACKs dropped']:.0%} dropped"
         for split, row in zip(RATIOS, rows, strict=True)
     )
-    return holds, f"{format_values(found, 'Mb/s')}, {format_values(kept)} of 5:1. The uplink under New Reno: {traced}"
+    curves = "; ".join(
+        f"{scheme} {', '.join(f'{row[split]:.3g}' for split in RATIOS)}" for scheme, row in found.items()
+    )
+    return (
+        holds,
+        f"Mb/s from 1:1 to 6:1: {curves}; affected less than the others: {steady}. The uplink under New Reno: {traced}",
+    )
 
 
 def _fluctuates(figures: ExperimentData) -> tuple[bool, str]:
