@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.papers.evidence import ClaimResult, Verdict
-from ackclock.papers.experiments import Experiments
+from ackclock.papers.experiments import Change, ExperimentRuns, Experiments
 from ackclock.papers.readings import Alternative
 from ackclock.papers.reproduce import EVALUATORS, verdicts
 from ackclock.storage import atomic_files
@@ -86,7 +86,13 @@ class Runner:
 
     def outcome(self, change: Alternative | None = None, claims: Sequence[str] | None = None) -> Outcome:
         """The verdicts with the keys of ``change``; on all claims without ``claims``."""
-        place = self.kept / "outcomes" / f"{self.paper}-{self._key(change, claims)}.json"
+        # The name of a change is prose.
+        keys = (
+            [dict(change.keys), sorted(change.experiments), dict(change.schemes), dict(change.points)]
+            if change
+            else None
+        )
+        place = self._place(keys, list(claims) if claims is not None else None)
         if place.is_file():
             stored = json.loads(place.read_text("utf-8"))
             return Outcome(
@@ -108,15 +114,64 @@ class Runner:
         print(f"{self.paper}: {name}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         return found
 
-    def _key(self, change: Alternative | None, claims: Sequence[str] | None) -> str:
-        # The name of a change is prose.
-        keys = (
-            [dict(change.keys), sorted(change.experiments), dict(change.schemes), dict(change.points)]
-            if change
-            else None
+    def changed(
+        self, name: str, change: Change, claims: Sequence[str], code: Sequence[str]
+    ) -> Mapping[str, tuple[FoundClaim | None, frozenset[str]]]:
+        """The verdict on each claim with changed scenarios, and the experiments that it needs; None
+        where its evaluator has no figure of such a scenario.
+
+        Args:
+            name: of the change, for messages.
+            change: returns the scenario that runs in place of another.
+            claims: the ids of the claims to judge.
+            code: the files that decide what the change is.
+        """
+        digest = sha256(b"".join(Path(file).read_bytes() for file in code)).hexdigest()
+        place = self._place(name, digest, list(claims))
+        if place.is_file():
+            stored = json.loads(place.read_text("utf-8"))
+            return {
+                claim: (FoundClaim(**each) if each else None, frozenset(ran)) for claim, (each, ran) in stored.items()
+            }
+        began = time.monotonic()
+        runs = _Watched(
+            self.seeds, self.workers, self.kept / self.paper, None, self.paper, _shortened(self.paper, None), change
         )
-        text = json.dumps([keys, claims, list(self.seeds), DURATION.get(self.paper), engine_digest()], sort_keys=True)
-        return sha256((text + _sources(self.paper)).encode()).hexdigest()[:16]
+        evaluators = EVALUATORS[self.paper](runs)
+        found: dict[str, tuple[FoundClaim | None, frozenset[str]]] = {}
+        for claim in claims:
+            if self.until is not None and time.monotonic() > self.until:
+                raise OutOfTime(self.paper)
+            runs.asked.clear()
+            try:
+                (result,) = verdicts(self.paper, evaluators, [claim])
+            except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+                print(f"{self.paper}, {name}: {claim} has no verdict: {error!r}", file=sys.stderr)
+                found[claim] = (None, frozenset(runs.asked))
+            else:
+                found[claim] = (FoundClaim.of(result), frozenset(runs.asked))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        kept = {claim: (asdict(each) if each else None, sorted(ran)) for claim, (each, ran) in found.items()}
+        atomic_files.write_json(place, kept)
+        print(f"{self.paper}: {name}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        return found
+
+    def _place(self, *deciding: object) -> Path:
+        text = json.dumps([*deciding, list(self.seeds), DURATION.get(self.paper), engine_digest()], sort_keys=True)
+        key = sha256((text + _sources(self.paper)).encode()).hexdigest()[:16]
+        return self.kept / "outcomes" / f"{self.paper}-{key}.json"
+
+
+class _Watched(Experiments):
+    """Experiments that keep the names of those asked for."""
+
+    def __init__(self, *settings: Any) -> None:
+        super().__init__(*settings)
+        self.asked: set[str] = set()
+
+    def __call__(self, name: str) -> ExperimentRuns:
+        self.asked.add(name)
+        return super().__call__(name)
 
 
 _DECIDE_NOTHING = (

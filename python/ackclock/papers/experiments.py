@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Measure = Callable[[RunResult], float]
 """A figure of a run."""
+Change = Callable[[Scenario], Scenario]
+"""Returns the scenario that runs in place of another."""
 Swept = str | float | Mapping[str, str | float]
 """A swept value: a number or a text, or a table such as a loss model."""
 
@@ -110,7 +112,8 @@ def keys_of(network: str, scheme: str, paper: str = "asymmetry") -> Point:
 
 class Experiments:
     """Runs each experiment on first use. ``folder`` stores the runs; stored runs are reused. With
-    an ``alternative`` its keys replace those of the paper's readings.
+    an ``alternative`` its keys replace those of the paper's readings; ``change`` then returns the
+    scenario that runs in place of a checked one.
     """
 
     def __init__(
@@ -121,9 +124,11 @@ class Experiments:
         progress: Progress | None = None,
         paper: str = "asymmetry",
         alternative: Alternative | None = None,
+        change: Change | None = None,
     ) -> None:
         self.paper = paper
         self._alternative = alternative
+        self._change = change
         self._seeds = tuple(seeds)
         self._workers = workers
         self._store = RunStore(folder) if folder else None
@@ -159,6 +164,8 @@ class Experiments:
             for index, (setting, scenario) in enumerate(settings_with_scenarios)
             for seed in seeds
         ]
+        if self._change:
+            specs = [replace(spec, scenario=self._change(spec.scenario)) for spec in specs]
         results = list(run_specs(specs, workers=self._workers, store=store, progress=self._progress))
         each = len(seeds)
         return ExperimentRuns(

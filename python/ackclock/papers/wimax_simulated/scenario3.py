@@ -135,7 +135,7 @@ def uplink_symbols(split: str) -> int:
 
 
 def steadiest(found: Mapping[str, Mapping[str, float]]) -> str:
-    """The scheme that the asymmetry affects less than the others, from goodputs by scheme and split.
+    """The scheme that the asymmetry affects less than the others, by goodputs of each split.
 
     By the mean from 2:1 to 6:1 over that of 1:1: the paper compares whole curves (Figure 12).
     """
