@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from math import inf
-from typing import Literal, NotRequired, TypedDict, cast
+from typing import Literal, NotRequired, TypedDict, cast, get_args
 
 from ackclock.input.scenario.sweep_paths import Point
 from ackclock.papers.claims import expand_ids
@@ -270,20 +270,24 @@ def _ran(paper: str, cause: SuspectedCause, claim: str = "") -> list[tuple[Cause
 
 
 def _suspected(paper: str, claim: str) -> Cause | None:
-    """The cause that a claim's ``[[cause]]`` gives it; None for a claim without one."""
-    found = None
-    for cause in suspected_causes(paper):
-        if claim not in cause.claims:
-            continue
-        ran = _ran(paper, cause, claim)
-        complete = len(ran) == sum(claim in each.claims for each in cause.experiments)
-        figures = "; ".join(f"{row['experiment']}: from {row['choice']} to {row['found']}" for _, row in ran)
-        text = f"{cause.text} ({figures or 'its experiment was not run'})"
-        if complete and all(row["shown"] == "yes" for _, row in ran):
-            made = tuple(each.predicted for each, _ in ran if each.predicted)
-            return Cause("shown" if made else "suggested", text, PAGE, made)
-        found = found or Cause("unexplained", f"unexplained: suspected, and not shown: {text}")
-    return found
+    """The cause that a claim's ``[[cause]]`` gives it: one that a prediction shows before one that
+    chosen experiments suggest. None for a claim without one.
+    """
+    found = [_tested(paper, claim, cause) for cause in suspected_causes(paper) if claim in cause.claims]
+    kinds = get_args(CauseKind)
+    return min(found, key=lambda each: kinds.index(each.kind), default=None)
+
+
+def _tested(paper: str, claim: str, cause: SuspectedCause) -> Cause:
+    """What the experiments of a suspected cause make of a claim."""
+    ran = _ran(paper, cause, claim)
+    complete = len(ran) == sum(claim in each.claims for each in cause.experiments)
+    figures = "; ".join(f"{row['experiment']}: from {row['choice']} to {row['found']}" for _, row in ran)
+    text = f"{cause.text} ({figures or 'its experiment was not run'})"
+    if not complete or any(row["shown"] != "yes" for _, row in ran):
+        return Cause("unexplained", f"unexplained: suspected, and not shown: {text}")
+    made = tuple(each.predicted for each, _ in ran if each.predicted)
+    return Cause("shown" if made else "suggested", text, PAGE, made)
 
 
 def cause_of(paper: str, claim: str) -> Cause:
