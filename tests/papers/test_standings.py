@@ -124,6 +124,6 @@ def test_headline_counts_each_class_apart() -> None:
     }  # fmt: skip
     text = format_standings(counts, Predictions(experiments=8, predicted=2, true=1))
     assert text == (
-        "3 hold and would not in each crude model, 2 hold in crude models, too; of those that fail: 0 cause shown, "
+        "3 hold and need the model, 2 hold in crude models, too; of those that fail: 0 cause shown, "
         "4 suggested, 1 another reading, 5 unexplained. Predicted: 2 of 8 experiments on causes, 1 came true"
     )

@@ -13,7 +13,7 @@ from ackclock.papers.experiments import known
 from ackclock.papers.live import report_page as live_page
 from ackclock.papers.readings import outcomes, readings_of
 from ackclock.papers.standings import MEANINGS, WORDS
-from ackclock.papers.terminal_tables import format_predictions
+from ackclock.papers.terminal_tables import format_cause, format_predictions
 from ackclock.plot.sweep_chart import swept
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
 from ackclock.report.run_input import Environment, read_environment
@@ -237,10 +237,8 @@ def _beside(claim: ClaimDocument) -> str:
     """The cause of a failing claim; of one that holds the crude models in which it does, too."""
     parts = [f"{claim['verdict'].capitalize()} unless {'; '.join(unless)}"] if (unless := claim.get("unless")) else []
     if cause := claim.get("cause"):
-        kind = f" ({WORDS[cause['kind']]})" if "kind" in cause else ""
-        made = "".join(f"; predicted in {each['commit']} on {each['date']}" for each in cause.get("predictions", ()))
-        page_of = f" ({cause['experiment']})" if cause["experiment"] else ""
-        parts.append(f"Cause{kind}{made}: {cause['text']}{page_of}")
+        made = [(each["commit"], each["date"]) for each in cause.get("predictions", ())]
+        parts.append(format_cause(cause.get("kind"), cause["text"], made, cause["experiment"]))
     if crude := claim.get("crude"):
         parts.append("Crude models: " + ", ".join(f"{name} {verdict}" for name, verdict in crude.items()))
     return ". ".join(parts)

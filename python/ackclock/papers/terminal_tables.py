@@ -12,7 +12,7 @@ from ackclock.terminal import text_table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ackclock.papers.causes import Predictions
+    from ackclock.papers.causes import CauseKind, Predictions
     from ackclock.papers.evidence import By, ClaimResult, Verdict
     from ackclock.papers.reproduce import Reproduction
 
@@ -50,7 +50,7 @@ def format_standings(standings: Mapping[Standing, int], made: Predictions) -> st
 
 
 _HOLDING: dict[Standing, str] = {
-    "holds": "hold and would not in each crude model",
+    "holds": "hold and need the model",
     "holds_crude": "hold in crude models, too",
 }
 _FAILING: dict[Standing, str] = {
@@ -170,7 +170,7 @@ def verdict_table(done: Reproduction) -> Table:
 
     score = format_totals(done.totals_by, done.totals, len(done.seeds))
     apart = format_standings(done.standings, done.predictions)
-    table = Table(title=f"{done.paper}: {score}\nSimulated: {apart}", title_justify="left", box=None, pad_edge=False)
+    table = Table(title=f"{done.paper}: {score}. Simulated: {apart}", title_justify="left", box=None, pad_edge=False)
     for column in ("claim", "where", "metric", "paper", "ours", "tolerance", "verdict", "ns-2 agrees", "why"):
         table.add_column(column, no_wrap=column in ("claim", "verdict"))
     for claim_result in done.claims:
@@ -203,11 +203,18 @@ def because(paper: str, claim_result: ClaimResult) -> str:
         also = [name for name, verdict in crude_verdicts(paper, claim_result.claim.id).items() if verdict == "holds"]
         return ". ".join([*why, f"Holds in a crude model, too: {', '.join(also)}"] if also else why)
     cause = failing_cause(paper, claim_result.claim.id, claim_result.unless)
-    made = "".join(f"; predicted in {each.commit} on {each.date}" for each in cause.predictions)
-    why.append(
-        f"Cause ({WORDS[cause.kind]}{made}): {cause.text}" + (f" ({cause.experiment})" if cause.experiment else "")
-    )
-    return ". ".join(why)
+    made = [(each.commit, each.date) for each in cause.predictions]
+    return ". ".join([*why, format_cause(cause.kind, cause.text, made, cause.experiment)])
+
+
+def format_cause(kind: CauseKind | None, text: str, made: Iterable[tuple[str, str]], page: str | None) -> str:
+    """A cause in words: what it is worth, the commits and dates of its predictions, and the page
+    with its experiments. The text of another class says itself what it is; an older document has
+    none.
+    """
+    commits = ", ".join(f"{commit} on {date}" for commit, date in made)
+    words = {"shown": f", shown by a prediction ({commits})", "suggested": ", suggested by chosen experiments"}
+    return f"Cause{words.get(kind or '', '')}: {text}" + (f" ({page})" if page else "")
 
 
 def totals_table(totals: Mapping[Verdict, int], origins: Mapping[str, Mapping[Verdict, int]]) -> Table:
