@@ -148,7 +148,7 @@ def _standings(document: ReproductionDocument) -> Section | None:
         ids = [claim["id"] for claim in document["claims"] if claim.get("standing") == kind]
         tone = "good" if kind == "holds" else "bad" if kind == "unexplained" else ""
         rows.append(
-            [Cell(words.capitalize(), MEANINGS[kind]), Cell(str(counts[kind]), tone=tone), Cell(", ".join(ids))]
+            [Cell(words.capitalize(), MEANINGS[kind]), Cell(str(counts[kind]), tone=tone), Cell(", ".join(ids) or "-")]
         )
     columns = [Column("Standing", room="wide"), Column("Claims", numeric=True), Column("Which", room="wide")]
     blocks = [Table(columns, rows)]
