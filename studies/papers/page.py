@@ -267,7 +267,7 @@ def page(scores: Sequence[Sequence[str]], parts: Mapping[str, str]) -> str:
         "came out as predicted; it is suggested where experiments that were chosen among several, with keys that add "
         "or remove what is suspected, make the claim hold or reach the paper's figure; the claim holds with another "
         "reading; or it is unexplained. No choice was made by a count: the column of sources has the reasons. "
-        "`make readings` and `make crude` run all and write this page."
+        "`make crude`, then `make readings` run all; the second writes this page."
     )
     total = [sum(int(row[column]) for row in scores) for column in range(1, len(SCORES))]
     # A part of the former page has no row until its paper has run again.

@@ -110,7 +110,8 @@ def main() -> int:
         renew(paper)
     readings_file.cache_clear()
     found = [f"{paper}: {each}" for paper in PAPERS for each in problems(paper)]
-    print("\n".join(found), file=sys.stderr)
+    for each in found:
+        print(each, file=sys.stderr)
     return 1 if found else 0
 
 
