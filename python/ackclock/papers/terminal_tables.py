@@ -43,10 +43,9 @@ def format_totals(totals_by: Mapping[By, Mapping[Verdict, int]], totals: Mapping
 def format_standings(standings: Mapping[Standing, int], made: Predictions) -> str:
     """How the simulated claims hold, why they fail, and how much of that was predicted."""
     holding, failing = (
-        ", ".join(f"{count} {words}" for kind, words in kinds.items() if (count := standings[kind]) or kind in always)
-        for kinds, always in ((_HOLDING, ()), (_FAILING, ("shown",)))
+        ", ".join(f"{standings[kind]} {words}" for kind, words in kinds.items()) for kinds in (_HOLDING, _FAILING)
     )
-    return f"{holding or 'none holds'}; of those that fail: {failing}. {format_predictions(made)}"
+    return f"{holding}; of those that fail: {failing}. {format_predictions(made)}"
 
 
 _HOLDING: dict[Standing, str] = {
