@@ -23,14 +23,25 @@ from pydantic_core.core_schema import ValidationInfo
 from ackclock.documents import DOCUMENTS, checker
 from ackclock.documents.analyze import StoredAnalysis
 from ackclock.documents.parts import Open
-from ackclock.documents.reproduce import StoredClaims
+from ackclock.documents.reproduce import PaperOnLink, StoredClaims
 from ackclock.documents.simulate import ExplainedRun
 from ackclock.errors import AckclockError, InputError, format_value
 from ackclock.input.document import format_loc
 from ackclock.storage import stored_files
 from ackclock.storage.dataset_files import INDEX, POINTS
 from ackclock.storage.run_folder import ENVIRONMENT, FINISHED, file_digests
-from ackclock.storage.run_kind import ANALYZE, COMPARE, EMULATE, REPRODUCE, SCHEDULE, SIMULATE, SWEEP, RunKind, kind_of
+from ackclock.storage.run_kind import (
+    ANALYZE,
+    COMPARE,
+    EMULATE,
+    ON_LINK,
+    REPRODUCE,
+    SCHEDULE,
+    SIMULATE,
+    SWEEP,
+    RunKind,
+    kind_of,
+)
 
 
 @contextmanager
@@ -209,6 +220,7 @@ _DOCUMENTS: dict[RunKind, Any] = {
     SIMULATE: ExplainedRun,
     ANALYZE: StoredAnalysis,
     REPRODUCE: StoredClaims,
+    ON_LINK: PaperOnLink,
     SCHEDULE: _Schedule,
 }
 """Documents that differ from those of `--json`."""

@@ -20,6 +20,7 @@ from ackclock.storage.run_kind import (
     EMULATE,
     KINDS,
     MEASURE,
+    ON_LINK,
     REPRODUCE,
     SCHEDULE,
     SIMULATE,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.reproduce import PaperOnLink
     from ackclock.documents.simulate import Sweep as SweepDocument
     from ackclock.plot.figure import Plot
     from ackclock.plot.time_series import Panel
@@ -105,6 +107,10 @@ class FolderResult(Result):
             from ackclock.simulation.terminal_tables import points_table
 
             return [points_table(self._document)]
+        if self._kind == ON_LINK:
+            from ackclock.papers.on_link.terminal_tables import answer_tables
+
+            return answer_tables(cast("PaperOnLink", self._document))
         from ackclock.papers.terminal_tables import totals_table
 
         return [totals_table(self._document["totals"], self._document.get("totals_by", {}))]
@@ -262,6 +268,12 @@ def _sweep_page(folder: Path) -> Page:
     return folder_page(folder)
 
 
+def _on_link_page(folder: Path) -> Page:
+    from ackclock.papers.on_link.report_page import folder_page
+
+    return folder_page(folder)
+
+
 def _paper_page(folder: Path) -> Page:
     from ackclock.papers.report_page import folder_page
 
@@ -270,6 +282,7 @@ def _paper_page(folder: Path) -> Page:
 
 _RESULTS: dict[RunKind, Callable[[Path], Result]] = {
     REPRODUCE: lambda folder: FolderResult(folder, REPRODUCE),
+    ON_LINK: lambda folder: FolderResult(folder, ON_LINK),
     ANALYZE: _analysis,
     MEASURE: _measurement,
     EMULATE: _emulation,
@@ -282,6 +295,7 @@ _RESULTS: dict[RunKind, Callable[[Path], Result]] = {
 # control in Python.
 _PAGES: dict[RunKind, Callable[[Path], Page]] = {
     REPRODUCE: _paper_page,
+    ON_LINK: _on_link_page,
     ANALYZE: lambda folder: _analysis(folder)._page(),
     MEASURE: lambda folder: _measurement(folder)._page(),
     EMULATE: _emulation_page,

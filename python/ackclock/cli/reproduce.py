@@ -1,4 +1,6 @@
-"""reproduce: the claims of papers, each beside the simulator's or the emulator's figure."""
+"""reproduce: the claims of papers, each beside the simulator's or the emulator's figure; or a
+paper's design on another link.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ackclock.cli import complete
-from ackclock.cli.options import Force, Json, Out, Quiet, Seed, Workers
+from ackclock.cli.options import Force, Json, Out, Quiet, Seed, Workers, packaged_name
 
 
 def reproduce(
@@ -30,6 +32,17 @@ def reproduce(
             "(wibro, wimax-bursts, wimax-measured): minutes.",
         ),
     ] = False,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="LINK",
+            help="Put the paper's design on another link (a packaged link or a link file): which of its statements "
+            "survive there, are smaller, gone or reversed.",
+            autocompletion=complete.links,
+            callback=packaged_name,
+        ),
+    ] = None,
     workers: Workers = None,
     json: Json = False,
     out: Out = None,
@@ -54,6 +67,15 @@ def reproduce(
         raise InputError.problem(
             f"--all and the paper {paper} exclude each other", "leave one of them out", option="--all"
         )
+    if on is not None:
+        if live:
+            raise InputError.problem(
+                "--on and --live exclude each other: a design is put on a link by simulation",
+                "leave one of them out",
+                option="--on",
+            )
+        seeds = None if seed is None else [seed]
+        return _reproduce_on(paper, on, OnLinkOptions(quick, seeds, workers, out, force), json=json, quiet=quiet)
     if live:
         return _reproduce_live(paper, LiveOptions(quick, full, workers, out, force), seed, json=json, quiet=quiet)
     papers = [paper] if paper else list(PAPERS)
@@ -80,6 +102,42 @@ def reproduce(
     elif not paper:
         print_tables(summary_tables(reproductions))
     return None
+
+
+@dataclass(frozen=True)
+class OnLinkOptions:
+    """Options of a paper's design on another link: seeds, parallel runs, run folder."""
+
+    quick: bool
+    seeds: list[int] | None
+    workers: int | None
+    out: Path | None
+    force: bool
+
+
+def _reproduce_on(paper: str | None, link: str, options: OnLinkOptions, *, json: bool, quiet: bool) -> None:
+    from ackclock.cli.options import typed
+    from ackclock.cli.output import deliver
+    from ackclock.cli.progress import progress
+    from ackclock.errors import InputError
+    from ackclock.papers.claims import PAPERS
+    from ackclock.papers.on_link.run import reproduce_on
+
+    if paper is None:
+        raise InputError.problem("--on requires a paper", f"name one of {', '.join(PAPERS)}", option="--on")
+    with progress(f"reproduce {paper} on {link}", quiet=quiet) as update, typed({"link": "--on"}):
+        done = reproduce_on(
+            paper,
+            link,
+            quick=options.quick,
+            seeds=options.seeds,
+            workers=options.workers,
+            out=options.out,
+            force=options.force,
+            keep=True,
+            progress=update,
+        )
+    deliver(lambda: done.document, done.tables, done.folder, report=True, json=json, quiet=quiet)
 
 
 @dataclass(frozen=True)

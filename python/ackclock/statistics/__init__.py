@@ -8,7 +8,7 @@ from ackclock.statistics.differences import Difference, Moments, Samples, differ
 from ackclock.statistics.fairness import jain_index
 from ackclock.statistics.intervals import Interval, Mode, Ratio, interval, modes, paired_p, ratio
 from ackclock.statistics.joint_rate import joint_rate
-from ackclock.statistics.ranking import NEAR_THE_BEST, SAME_WITHIN, Rank, against, holm, rank
+from ackclock.statistics.ranking import NEAR_THE_BEST, SAME_WITHIN, Rank, against, holm, rank, ratios
 
 __all__ = [
     "NEAR_THE_BEST",
@@ -30,4 +30,5 @@ __all__ = [
     "paired_p",
     "rank",
     "ratio",
+    "ratios",
 ]

@@ -47,20 +47,29 @@ def against(
     ``others``, and the interval of Holm's step for it: it excludes 1 exactly if that p value is
     below ``alpha``.
     """
-    pairs = {
-        k: [(values[k][s], values[best][s]) for s in sorted(values[best].keys() & values[k].keys())] for k in others
-    }
-    raw = {k: ratio(pairs[k]).p for k in others}
-    adjusted = dict(zip(others, holm(list(raw.values())), strict=True))
-    ratios = {}
-    family = len(others)
-    for step, k in enumerate(sorted(others, key=raw.__getitem__)):
+    return ratios(
+        {k: [(values[k][s], values[best][s]) for s in sorted(values[best].keys() & values[k].keys())] for k in others},
+        alpha=alpha,
+    )
+
+
+def ratios(pairs: Mapping[K, Sequence[tuple[float, float]]], *, alpha: float = 0.05) -> dict[K, Ratio]:
+    """The ratio of the two means of each entry's pairs, none negative, with simultaneous intervals.
+
+    Each ratio has its p value after Holm's correction over the entries, and the interval of Holm's
+    step for it: it excludes 1 exactly if that p value is below ``alpha``.
+    """
+    raw = {k: ratio(each).p for k, each in pairs.items()}
+    adjusted = dict(zip(raw, holm(list(raw.values())), strict=True))
+    found = {}
+    family = len(raw)
+    for step, k in enumerate(sorted(raw, key=raw.__getitem__)):
         # Holm's procedure stops at the first p value above its level, which then stays.
         if adjusted[k] < alpha:
-            family = len(others) - step - 1
-        level = alpha / (len(others) - step if adjusted[k] < alpha else max(family, 1))
-        ratios[k] = replace(ratio(pairs[k], confidence=1.0 - level), p=adjusted[k])
-    return {k: ratios[k] for k in others}
+            family = len(raw) - step - 1
+        level = alpha / (len(raw) - step if adjusted[k] < alpha else max(family, 1))
+        found[k] = replace(ratio(pairs[k], confidence=1.0 - level), p=adjusted[k])
+    return {k: found[k] for k in pairs}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ class RunKind:
 
 
 REPRODUCE = RunKind("reproduce", "reproduce.json")
+ON_LINK = RunKind("reproduce --on", "on_link.json")
 ANALYZE = RunKind("analyze", "analysis.json")
 MEASURE = RunKind("measure", "measurement.json")
 SCHEDULE = RunKind("measure --every", "schedule.json")
@@ -24,7 +25,7 @@ COMPARE = RunKind("compare", "compare.json")
 SWEEP = RunKind("sweep", "sweep.json")
 SIMULATE = RunKind("simulate", "summary.json")
 ADVISE = RunKind("advise", "advice.json")
-KINDS = (REPRODUCE, ANALYZE, MEASURE, SCHEDULE, EMULATE, COMPARE, SWEEP, SIMULATE, ADVISE)
+KINDS = (REPRODUCE, ON_LINK, ANALYZE, MEASURE, SCHEDULE, EMULATE, COMPARE, SWEEP, SIMULATE, ADVISE)
 """A folder with several of the documents is of the first kind."""
 
 
