@@ -126,13 +126,15 @@ def judge(
 ) -> ClaimResult:
     """The verdict on one claim.
 
-    Uncertain figures and settings have no verdict. A claim without an evaluator is ``not_tested``
+    Settings and doubtful figures have no verdict; ours stands beside the latter, if an evaluator
+    finds one. A claim without an evaluator is ``not_tested``
     with the reason ``untested``; a claim that the experiment was calibrated on is ``calibration``
     with the reason ``calibrated``; a claim on which the paper contradicts itself is ``not_tested``
     with the reason ``contradiction``.
     """
-    if claim.do_not_gate:
-        return ClaimResult(claim, "not_tested", f"do not gate: {claim.tolerance_reason}")
+    ungated = f"do not gate: {claim.tolerance_reason}" if claim.do_not_gate else ""
+    if ungated and evaluate is None:
+        return ClaimResult(claim, "not_tested", ungated)
     if claim.is_configuration:
         return ClaimResult(
             claim, "calibration", "a setting of the paper's experiment, not a result: agreement proves nothing"
@@ -145,6 +147,8 @@ def judge(
         found = evaluate(claim)
     except Unobservable as why:
         return ClaimResult(claim, "not_tested", f"not observable: {why}")
+    if ungated:
+        return ClaimResult(claim, "not_tested", f"{ungated}. Ours: {found.why}", found)
     if calibrated:
         return ClaimResult(claim, "calibration", calibrated, found)
     if contradiction:
