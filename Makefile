@@ -26,6 +26,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crat
 
 .DEFAULT_GOAL := help
 .PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings papers papers-today guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -291,6 +292,10 @@ audit: $(VENV)/.locked ## known vulnerabilities and licences of the dependencies
 # One paper, one seed: .venv/bin/python -m studies.papers.draw runs/papers --only wibro --quick
 papers: build ## every figure of the five papers as SVG, with reports, into runs/papers: half an hour on two cores
 	$(BIN)/python -m studies.papers.draw runs/papers
+
+# In parts: make papers-today MINUTES=9, again until all are done.
+papers-today: build ## what survives of the five papers on two links of today, into docs/evidence/papers-today.md: half an hour on two cores
+	$(BIN)/python -m studies.papers.today $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/papers-today.md
 
 # A part to the terminal: .venv/bin/python -m studies.papers.page --only asymmetry --seeds 3
 readings: build ## other readings of the papers by their claims, into docs/evidence/readings.md: half an hour on two cores

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ackclock.input.objects import Bulk, ConstantRate, Flow, Hop, Link, OnOff, Probe, Tcp, Transfer, Web
     from ackclock.link_import import LinkImport, import_link
     from ackclock.measurement import Measurement, measure, serve
+    from ackclock.papers.on_link.run import PutOnLink, reproduce_on
     from ackclock.papers.reproduce import Reproduction, reproduce
     from ackclock.rate_controller import RateController
     from ackclock.result import Result
@@ -74,6 +75,8 @@ _HOME = {
     "list_papers": "api",
     "reproduce": "papers.reproduce",
     "Reproduction": "papers.reproduce",
+    "reproduce_on": "papers.on_link.run",
+    "PutOnLink": "papers.on_link.run",
     "InputError": "errors",
     "RunFailed": "errors",
     "Simulation": "simulation.run",
@@ -118,6 +121,7 @@ __all__ = [
     "Measurement",
     "OnOff",
     "Probe",
+    "PutOnLink",
     "RateController",
     "RateSample",
     "Reproduction",
@@ -147,6 +151,7 @@ __all__ = [
     "measure",
     "open",
     "reproduce",
+    "reproduce_on",
     "serve",
     "simulate",
     "sweep",

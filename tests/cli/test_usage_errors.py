@@ -157,6 +157,10 @@ MISTAKES = [
     ("reproduce --live", "--live", "!--live requires a paper", "name one of wibro"),
     ("reproduce wibro --live --seed 1", "--seed", "!--live and --seed exclude each other", "leave --seed out"),
     ("reproduce asymmetry --live", "--live", '"asymmetry"', "a paper that measured a path"),
+    ("reproduce --on nr-uplink", "--on", "!--on requires a paper", "name one of wimax-measured"),
+    ("reproduce wibro --on nr-uplin", "--on", 'no link "nr-uplin"', "did you mean nr-uplink?"),
+    ("reproduce wibroo --on nr-uplink", "PAPER", '"wibroo"', "did you mean wibro?"),
+    ("reproduce wibro --on nr-uplink --live", "--on", "!--on and --live exclude each other", "leave one of them out"),
     # live traffic
     ("serve --listen nowhere", "--listen", '"nowhere"', "an IP address of this machine"),
     ("serve --token-file empty.token", "", "a token of about 0 bits", "128 random bits"),

@@ -1,0 +1,224 @@
+"""`python -m studies.papers.today [FILE]`: what survives of the five papers on two links of today,
+as Markdown.
+
+`make papers-today` writes it to docs. today.toml has the predictions, which were committed before
+the first run, and the sentence on each paper, whose figures are those of the runs. Runs are kept
+below a folder and reused. With `--minutes` the command ends with status 3 when that time is over
+before all runs exist; the same command continues.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, cast
+
+from ackclock.notebook import Progress
+from ackclock.papers.claims import PAPERS
+from ackclock.papers.on_link.run import reproduce_on
+from ackclock.papers.on_link.terminal_tables import link_text
+from ackclock.papers.on_link.words import VERDICTS, answered, figure, stated
+from studies.papers.outcomes import OutOfTime
+
+if TYPE_CHECKING:
+    from ackclock.documents.reproduce import AskedQuestion, PaperOnLink
+
+LINKS = ("nr-uplink", "docsis-3.1")
+KEPT = Path("runs/papers-today")
+LONGEST = "wimax-simulated"
+"""It runs last: its windows are not limited by the hosts."""
+OUT_OF_TIME = 3
+FIGURE = re.compile(r"\{(?P<link>[^:{}]+):(?P<question>[^:{}]+)(?::(?P<side>point|base))?\}")
+"""In a sentence: `{LINK:QUESTION}` is the answer, with `:point` or `:base` a figure."""
+
+Documents = Mapping[tuple[str, str], "PaperOnLink"]
+"""By link and paper."""
+
+
+@cache
+def written() -> dict[str, Any]:
+    """today.toml."""
+    return tomllib.loads(Path(__file__).with_name("today.toml").read_text("utf-8"))
+
+
+def predicted(link: str, paper: str, question: str) -> str:
+    """The predicted verdict."""
+    return cast("str", written()[link][paper][question])
+
+
+def documents(kept: Path, until: float | None, workers: int | None, only: Sequence[str]) -> Documents:
+    """The document of each paper on each link, from runs below a folder. Raises OutOfTime."""
+    ordered = sorted(only, key=lambda paper: (paper == LONGEST, list(PAPERS).index(paper)))
+    found = {
+        (link, paper): _document(kept / link / paper, link, paper, until, workers)
+        for paper in ordered
+        for link in LINKS
+    }
+    return {(link, paper): found[link, paper] for paper in PAPERS if paper in only for link in LINKS}
+
+
+def _document(folder: Path, link: str, paper: str, until: float | None, workers: int | None) -> PaperOnLink:
+    done = reproduce_on(paper, link, out=folder, workers=workers, progress=_limited(until))
+    return done.document
+
+
+def _limited(until: float | None) -> Progress:
+    """A progress that raises OutOfTime after `until`, a reading of `time.monotonic`."""
+
+    def progress(done: int, total: int, label: str) -> None:
+        if until is not None and done < total and time.monotonic() > until:
+            raise OutOfTime
+
+    return progress
+
+
+def question_of(document: PaperOnLink, name: str) -> AskedQuestion:
+    """A question of a document. Raises StopIteration without it."""
+    return next(one for one in document["questions"] if one["id"] == name)
+
+
+def sentence(paper: str, found: Documents) -> str:
+    """The sentence on a paper, with the figures of the runs."""
+
+    def replaced(place: re.Match[str]) -> str:
+        question = question_of(found[place["link"], paper], place["question"])
+        point, base = question["today"]["point"], question["today"]["base"]
+        match place["side"]:
+            case "base" if base is not None:
+                return figure(base, question["unit"])
+            case "point":
+                return figure(point, question["unit"])
+        return answered(question).partition(" (")[0]
+
+    return FIGURE.sub(replaced, written()["sentence"][paper])
+
+
+def part(paper: str, found: Documents) -> str:
+    """The paper's part of the page."""
+    first = found[LINKS[0], paper]
+    rows = [_row(paper, question["id"], found) for question in first["questions"]]
+    stays = [[", ".join(entry["names"]), entry["why"]] for entry in first["not_transferred"]]
+    paper_sentence = first["sentence"]
+    heads = [
+        "statement",
+        "paper",
+        *(f"{link}{suffix}" for link in LINKS for suffix in ("", ": verdict", ": predicted")),
+    ]
+    return "\n\n".join(
+        [
+            f"## {paper}",
+            fill(f"The paper ({paper_sentence['where']}): {paper_sentence['paper']}", 100),
+            fill(f"Today: {sentence(paper, found)}", 100),
+            _table(heads, rows),
+            _table(["not on another link", "why"], stays),
+        ]
+    )
+
+
+def _row(paper: str, name: str, found: Documents) -> list[str]:
+    first = question_of(found[LINKS[0], paper], name)
+    row = [f"{first['text']} ({', '.join(first['claims'])})", stated(first)]
+    for link in LINKS:
+        question = question_of(found[link, paper], name)
+        expected = predicted(link, paper, name)
+        right = expected == question["verdict"]
+        row += [
+            answered(question),
+            VERDICTS[question["verdict"]],
+            "as found" if right else VERDICTS[cast("Any", expected)],
+        ]
+    return row
+
+
+def score(found: Documents) -> list[list[str]]:
+    """A row for each paper and link: statements by verdict, and predictions that were right."""
+    rows = []
+    for (link, paper), document in found.items():
+        asked = document["questions"]
+        right = sum(predicted(link, paper, one["id"]) == one["verdict"] for one in asked)
+        rows.append([paper, link, *map(str, document["totals"].values()), f"{right} of {len(asked)}"])
+    return rows
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def page(found: Documents) -> str:
+    """The whole page."""
+    lead = (
+        "The designs of the five papers on two links of today, by `ackclock reproduce PAPER --on LINK`: the "
+        "paper's hosts, variants, flows and sizes, ten seeds. An interval holds together with the others of its "
+        "paper (95 %, Holm); a difference within it is undecided, and less than 5 % is gone. The predictions "
+        "were committed before the first run (studies/papers/today.toml). `make papers-today` runs all and writes "
+        "this page."
+    )
+    links = [
+        f"- {link}: {document['on']['title']} ({link_text(document['on'])})" for link, document in _on(found).items()
+    ]
+    totals = next(iter(found.values()))["totals"]
+    heads = ["paper", "link", *(VERDICTS[verdict] for verdict in totals), "predicted"]
+    right, asked = _predictions(found)
+    counted = f"Of {asked} predictions {right} were right."
+    papers = dict.fromkeys(paper for _, paper in found)
+    return (
+        "\n\n".join(
+            [
+                "# The papers on today's links",
+                fill(lead, 100),
+                "\n".join(links),
+                _table(heads, score(found)),
+                counted,
+                *(part(paper, found) for paper in papers),
+            ]
+        )
+        + "\n"
+    )
+
+
+def _on(found: Documents) -> dict[str, PaperOnLink]:
+    return {link: document for (link, _), document in found.items()}
+
+
+def _predictions(found: Documents) -> tuple[int, int]:
+    each = [
+        predicted(link, paper, one["id"]) == one["verdict"]
+        for (link, paper), document in found.items()
+        for one in document["questions"]
+    ]
+    return sum(each), len(each)
+
+
+def main() -> int:
+    """Run the papers on the links, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--only", choices=PAPERS, action="append", help="a paper; may be repeated")
+    parser.add_argument("--kept", type=Path, default=KEPT)
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--minutes", type=float, help="end with status 3 when this time is over; run again")
+    asked = parser.parse_args()
+    until = time.monotonic() + 60.0 * asked.minutes if asked.minutes is not None else None
+    try:
+        found = documents(asked.kept, until, asked.workers, asked.only or list(PAPERS))
+    except OutOfTime:
+        print("not finished: run the same command again", file=sys.stderr)
+        return OUT_OF_TIME
+    text = page(found)
+    if asked.file:
+        asked.file.write_text(text, "utf-8")
+    else:
+        print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
