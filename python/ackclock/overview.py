@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from ackclock.comparison.ack_path import slowest_bps
-from ackclock.comparison.socket_buffers import bdp_bytes
 from ackclock.errors import InputError
 from ackclock.format import ABSENT, milliseconds, rate, setting_text, three
 from ackclock.input.document import Document, read_document
+from ackclock.input.link.bottleneck import bdp_bytes, slowest_bps
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Hop, base_rtt_ps
 from ackclock.input.scenario.draft import Draft, find_link, no_link, read_draft
 from ackclock.input.scenario.resolution import resolved

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.cli.progress import progress
-from ackclock.comparison.ack_path import bottlenecks
+from ackclock.input.link.bottleneck import bottlenecks
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.model import Scenario
 from ackclock.simulation.runner import RunResult, RunSpec, RunStore, run_specs

@@ -9,7 +9,7 @@ import pytest
 from ackclock import _native
 from ackclock._native import LimitFacts
 from ackclock.comparison import compare
-from ackclock.comparison.ack_path import bottlenecks, unmarked
+from ackclock.comparison.ack_path import unmarked
 from ackclock.comparison.asymmetry import Asymmetry, asymmetry, recorded_warning, why_no_asymmetry
 from ackclock.comparison.configuration import Configuration, configurations
 from ackclock.comparison.ranking import check_rank_by, equal_configurations, ranking, short_run_notes
@@ -17,6 +17,7 @@ from ackclock.comparison.result import Comparison
 from ackclock.comparison.terminal_tables import ranking_table
 from ackclock.comparison.verdict import recommendation, tie_mark, ties
 from ackclock.errors import InputError
+from ackclock.input.link.bottleneck import bottlenecks
 from ackclock.input.link.hop import READ_HOP, Hop
 from ackclock.limit_words import KINDS
 from ackclock.simulation.dataset import Dataset

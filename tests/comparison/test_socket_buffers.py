@@ -12,8 +12,9 @@ import pytest
 
 import ackclock
 from ackclock.comparison import Comparison, compare
-from ackclock.comparison.socket_buffers import HostBuffers, bdp_bytes
+from ackclock.comparison.socket_buffers import HostBuffers
 from ackclock.errors import InputError
+from ackclock.input.link.bottleneck import bdp_bytes
 from ackclock.input.scenario.draft import draft_of
 
 LONG: list[dict[str, Any]] = [

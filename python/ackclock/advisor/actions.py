@@ -28,12 +28,11 @@ from ackclock.advisor.host_system import UNCLASSED
 from ackclock.advisor.openwrt import SqmQueue
 from ackclock.advisor.recipe import Step, restored_root
 from ackclock.advisor.situation import Situation
-from ackclock.comparison.ack_path import slowest_bps
-from ackclock.comparison.socket_buffers import bdp_bytes
 from ackclock.errors import InvalidValue, format_value
 from ackclock.export.line import Line, cake_words
 from ackclock.export.tc_queue import queue_arguments
 from ackclock.input.checked_table import CheckedTable
+from ackclock.input.link.bottleneck import bdp_bytes, slowest_bps
 from ackclock.input.link.hop import DIRECTIONS, Direction, Hop
 from ackclock.input.link.queue import read_queue
 from ackclock.input.objects import Hop as AddedHop

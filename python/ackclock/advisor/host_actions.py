@@ -14,8 +14,9 @@ from ackclock.advisor.action import Action, Change
 from ackclock.advisor.host_system import ENDS, SYSTEMS, HostSystem, Setting
 from ackclock.advisor.situation import UNSCALED, Situation
 from ackclock.comparison.configuration import UP_TO, maximum
-from ackclock.comparison.socket_buffers import WMEM_DEFAULT, HostBuffers, bdp_bytes
+from ackclock.comparison.socket_buffers import WMEM_DEFAULT, HostBuffers
 from ackclock.format import joined
+from ackclock.input.link.bottleneck import bdp_bytes
 from ackclock.input.scenario.hosts import Tcp
 from ackclock.input.units import show_size, size_bytes
 

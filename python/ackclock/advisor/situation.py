@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ackclock import _native
 from ackclock.advisor.goals import BESIDE
-from ackclock.comparison.ack_path import slowest_bps
 from ackclock.errors import InputError
 from ackclock.input.document import read_document
+from ackclock.input.link.bottleneck import slowest_bps
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, base_rtt_ps, with_keys
 from ackclock.input.objects import Bulk, Flow, Link, plain
 from ackclock.input.objects import Tcp as WrittenTcp

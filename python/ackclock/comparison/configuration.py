@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, cast
 
 from ackclock.arguments.compare import Buffer
 from ackclock.comparison.ack_path import (
-    AS_IS,
     HOST,
-    Bottlenecks,
     check_policies,
     check_queues,
     check_techniques,
     technique_keys,
 )
 from ackclock.errors import InputError
+from ackclock.input.link.bottleneck import AS_IS, Bottlenecks
 from ackclock.input.scenario.sweep_paths import Point
 
 if TYPE_CHECKING:

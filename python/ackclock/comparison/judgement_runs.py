@@ -10,7 +10,6 @@ from typing import Any
 
 from ackclock.arguments.compare import CompareArguments
 from ackclock.comparison import loads
-from ackclock.comparison.ack_path import Bottlenecks
 from ackclock.comparison.conditions import (
     RIVALS,
     Condition,
@@ -35,6 +34,7 @@ from ackclock.comparison.judgement import (
 from ackclock.comparison.prices import BesideRuns, jain_by_seed, of_beside, prices
 from ackclock.comparison.ranking import Ranked
 from ackclock.comparison.result import Prices
+from ackclock.input.link.bottleneck import Bottlenecks
 from ackclock.input.objects import Flow
 from ackclock.input.scenario.draft import Draft
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve

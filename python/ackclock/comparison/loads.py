@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ackclock.comparison.ack_path import slowest_bps
+from ackclock.input.link.bottleneck import slowest_bps
 from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.objects import Flow, plain
 from ackclock.input.scenario.draft import Draft

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from ackclock._native import LimitFacts
 from ackclock.arguments import check, with_arguments
 from ackclock.arguments.compare import CompareArguments
-from ackclock.comparison.ack_path import AS_IS, UNMARKED, bottlenecks, unmarked
+from ackclock.comparison.ack_path import UNMARKED, unmarked
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.conditions import conditions
 from ackclock.comparison.configuration import Configuration, configurations
@@ -25,6 +25,7 @@ from ackclock.comparison.result import Comparison
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
 from ackclock.congestion_control import with_names
 from ackclock.input import variant_groups
+from ackclock.input.link.bottleneck import AS_IS, bottlenecks
 from ackclock.input.link.frame_grid import locked
 from ackclock.input.objects import Bulk, Flow, Link, plain, time_text
 from ackclock.input.scenario import draft_of

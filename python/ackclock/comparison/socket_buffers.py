@@ -8,12 +8,12 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from ackclock.arguments.compare import DEFAULT_BUFFERS, Buffer
-from ackclock.comparison.ack_path import slowest_bps
 from ackclock.comparison.configuration import AUTO, PATH, UP_TO, buffers_in_words, maximum
 from ackclock.comparison.ranking import Ranked
 from ackclock.errors import InputError, InvalidValue, format_value
 from ackclock.format import rate, sentence, share_text
-from ackclock.input.link.hop import Hop, base_rtt_ps
+from ackclock.input.link.bottleneck import bdp_bytes
+from ackclock.input.link.hop import Hop
 from ackclock.input.scenario.hosts import READ_KEYS, Tcp, resolve
 from ackclock.input.units import show_size, size_bytes
 
@@ -150,14 +150,6 @@ def _check_form(buffer: str) -> None:
             found, meant = f"{found} without a unit", f" (did you mean {buffer} KiB?)"
         allowed = f'a size with a unit, such as "64 KiB"; auto; auto:SIZE; path{meant}'
         raise InputError(found, allowed, key="buffers") from None
-
-
-def bdp_bytes(hops: Sequence[Hop], direction: str) -> float | None:
-    """The bandwidth-delay product of a path without queues: the lowest rate of the data's direction
-    (the mean of a recorded one) times the delays of both. None without a rate.
-    """
-    bps = slowest_bps(hops, direction)
-    return None if bps is None else bps * base_rtt_ps(hops) / 8e12
 
 
 def _rounded_up(size: float) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ackclock.comparison.ack_path import AS_IS, HOST
+from ackclock.comparison.ack_path import HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.prices import OTHERS
 from ackclock.comparison.verdict import paragraphs, tie_mark
 from ackclock.format import significant, three
+from ackclock.input.link.bottleneck import AS_IS
 from ackclock.simulation.recordings import sentences
 from ackclock.statistics import Interval
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ackclock.comparison.ack_path import AS_IS, HOST
+from ackclock.comparison.ack_path import HOST
 from ackclock.comparison.configuration import buffers_in_words
 from ackclock.comparison.loads import ASKED
 from ackclock.comparison.prices import REFERENCE
 from ackclock.comparison.reasons import RANKED
 from ackclock.comparison.socket_buffers import needed
 from ackclock.format import joined, milliseconds, percent, rate, three
+from ackclock.input.link.bottleneck import AS_IS
 from ackclock.input.variant_groups import shown
 from ackclock.simulation.harm import MEASURED_S, MIN_MEASURED_S, SEEDS, SETTLE_S
 from ackclock.statistics import SAME_WITHIN

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ackclock.comparison.ack_path import AS_IS, bottlenecks, slowest_bps
-from ackclock.comparison.socket_buffers import bdp_bytes
 from ackclock.errors import InputError
+from ackclock.input.link.bottleneck import AS_IS, bdp_bytes, bottlenecks, slowest_bps
 from ackclock.input.link.hop import Hop, base_rtt_ps
 from ackclock.input.link.rate import mean_bps
 from ackclock.input.scenario.draft import LINK_KEYS, draft_of, link_path, read_draft
