@@ -4,7 +4,7 @@ as Markdown.
 `make papers-today` writes it to docs. today.toml has the predictions, which were committed before
 the first run, and the sentence on each paper, whose figures are those of the runs. Runs are kept
 below a folder and reused. With `--minutes` the command ends with status 3 when that time is over
-before all runs exist; the same command continues.
+before all runs exist, with a page of the papers that are done; the same command continues.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from textwrap import fill
@@ -38,8 +39,10 @@ OUT_OF_TIME = 3
 FIGURE = re.compile(r"\{(?P<link>[^:{}]+):(?P<question>[^:{}]+)(?::(?P<side>point|base))?\}")
 """In a sentence: `{LINK:QUESTION}` is the answer, with `:point` or `:base` a figure."""
 
-Documents = Mapping[tuple[str, str], "PaperOnLink"]
-"""By link and paper."""
+PaperOnLinks = Mapping[str, "PaperOnLink"]
+"""A paper's documents by link."""
+Documents = Mapping[str, PaperOnLinks]
+"""By paper."""
 
 
 @cache
@@ -53,15 +56,15 @@ def predicted(link: str, paper: str, question: str) -> str:
     return cast("str", written()[link][paper][question])
 
 
-def documents(kept: Path, until: float | None, workers: int | None, only: Sequence[str]) -> Documents:
-    """The document of each paper on each link, from runs below a folder. Raises OutOfTime."""
-    ordered = sorted(only, key=lambda paper: (paper == LONGEST, list(PAPERS).index(paper)))
-    found = {
-        (link, paper): _document(kept / link / paper, link, paper, until, workers)
-        for paper in ordered
-        for link in LINKS
-    }
-    return {(link, paper): found[link, paper] for paper in PAPERS if paper in only for link in LINKS}
+def documents(kept: Path, until: float | None, workers: int | None, only: Sequence[str]) -> dict[str, PaperOnLinks]:
+    """The documents of each paper on all links, from runs below a folder; without the papers for
+    which the time was too short.
+    """
+    found = {}
+    for paper in sorted(only, key=lambda paper: (paper == LONGEST, list(PAPERS).index(paper))):
+        with suppress(OutOfTime):
+            found[paper] = {link: _document(kept / link / paper, link, paper, until, workers) for link in LINKS}
+    return {paper: found[paper] for paper in PAPERS if paper in found}
 
 
 def _document(folder: Path, link: str, paper: str, until: float | None, workers: int | None) -> PaperOnLink:
@@ -88,7 +91,7 @@ def sentence(paper: str, found: Documents) -> str:
     """The sentence on a paper, with the figures of the runs."""
 
     def replaced(place: re.Match[str]) -> str:
-        question = question_of(found[place["link"], paper], place["question"])
+        question = question_of(found[paper][place["link"]], place["question"])
         point, base = question["today"]["point"], question["today"]["base"]
         match place["side"]:
             case "base" if base is not None:
@@ -102,7 +105,7 @@ def sentence(paper: str, found: Documents) -> str:
 
 def part(paper: str, found: Documents) -> str:
     """The paper's part of the page."""
-    first = found[LINKS[0], paper]
+    first = found[paper][LINKS[0]]
     rows = [_row(paper, question["id"], found) for question in first["questions"]]
     stays = [[", ".join(entry["names"]), entry["why"]] for entry in first["not_transferred"]]
     paper_sentence = first["sentence"]
@@ -123,10 +126,10 @@ def part(paper: str, found: Documents) -> str:
 
 
 def _row(paper: str, name: str, found: Documents) -> list[str]:
-    first = question_of(found[LINKS[0], paper], name)
+    first = question_of(found[paper][LINKS[0]], name)
     row = [f"{first['text']} ({', '.join(first['claims'])})", stated(first)]
     for link in LINKS:
-        question = question_of(found[link, paper], name)
+        question = question_of(found[paper][link], name)
         expected = predicted(link, paper, name)
         right = expected == question["verdict"]
         row += [
@@ -140,10 +143,11 @@ def _row(paper: str, name: str, found: Documents) -> list[str]:
 def score(found: Documents) -> list[list[str]]:
     """A row for each paper and link: statements by verdict, and predictions that were right."""
     rows = []
-    for (link, paper), document in found.items():
-        asked = document["questions"]
-        right = sum(predicted(link, paper, one["id"]) == one["verdict"] for one in asked)
-        rows.append([paper, link, *map(str, document["totals"].values()), f"{right} of {len(asked)}"])
+    for paper, documents in found.items():
+        for link, document in documents.items():
+            asked = document["questions"]
+            right = sum(predicted(link, paper, one["id"]) == one["verdict"] for one in asked)
+            rows.append([paper, link, *map(str, document["totals"].values()), f"{right} of {len(asked)}"])
     return rows
 
 
@@ -164,11 +168,10 @@ def page(found: Documents) -> str:
     links = [
         f"- {link}: {document['on']['title']} ({link_text(document['on'])})" for link, document in _on(found).items()
     ]
-    totals = next(iter(found.values()))["totals"]
+    totals = next(iter(_on(found).values()))["totals"]
     heads = ["paper", "link", *(VERDICTS[verdict] for verdict in totals), "predicted"]
     right, asked = _predictions(found)
     counted = f"Of {asked} predictions {right} were right."
-    papers = dict.fromkeys(paper for _, paper in found)
     return (
         "\n\n".join(
             [
@@ -177,7 +180,7 @@ def page(found: Documents) -> str:
                 "\n".join(links),
                 _table(heads, score(found)),
                 counted,
-                *(part(paper, found) for paper in papers),
+                *(part(paper, found) for paper in found),
             ]
         )
         + "\n"
@@ -185,13 +188,14 @@ def page(found: Documents) -> str:
 
 
 def _on(found: Documents) -> dict[str, PaperOnLink]:
-    return {link: document for (link, _), document in found.items()}
+    return dict(next(iter(found.values())))
 
 
 def _predictions(found: Documents) -> tuple[int, int]:
     each = [
         predicted(link, paper, one["id"]) == one["verdict"]
-        for (link, paper), document in found.items()
+        for paper, documents in found.items()
+        for link, document in documents.items()
         for one in document["questions"]
     ]
     return sum(each), len(each)
@@ -207,16 +211,15 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, help="end with status 3 when this time is over; run again")
     asked = parser.parse_args()
     until = time.monotonic() + 60.0 * asked.minutes if asked.minutes is not None else None
-    try:
-        found = documents(asked.kept, until, asked.workers, asked.only or list(PAPERS))
-    except OutOfTime:
-        print("not finished: run the same command again", file=sys.stderr)
+    only = asked.only or list(PAPERS)
+    found = documents(asked.kept, until, asked.workers, only)
+    if found and asked.file:
+        asked.file.write_text(page(found), "utf-8")
+    elif found:
+        print(page(found))
+    if len(found) < len(only):
+        print(f"not finished: {', '.join(set(only) - found.keys())}; run the same command again", file=sys.stderr)
         return OUT_OF_TIME
-    text = page(found)
-    if asked.file:
-        asked.file.write_text(text, "utf-8")
-    else:
-        print(text)
     return 0
 
 
