@@ -57,13 +57,15 @@ def predicted(link: str, paper: str, question: str) -> str:
 
 
 def documents(kept: Path, until: float | None, workers: int | None, only: Sequence[str]) -> dict[str, PaperOnLinks]:
-    """The documents of each paper on all links, from runs below a folder; without the papers for
-    which the time was too short.
+    """The documents of each paper on each link, from runs below a folder; without those for which
+    the time was too short.
     """
-    found = {}
+    found: dict[str, dict[str, PaperOnLink]] = {}
     for paper in sorted(only, key=lambda paper: (paper == LONGEST, list(PAPERS).index(paper))):
-        with suppress(OutOfTime):
-            found[paper] = {link: _document(kept / link / paper, link, paper, until, workers) for link in LINKS}
+        for link in LINKS:
+            with suppress(OutOfTime):
+                document = _document(kept / link / paper, link, paper, until, workers)
+                found.setdefault(paper, {})[link] = document
     return {paper: found[paper] for paper in PAPERS if paper in found}
 
 
@@ -88,9 +90,11 @@ def question_of(document: PaperOnLink, name: str) -> AskedQuestion:
 
 
 def sentence(paper: str, found: Documents) -> str:
-    """The sentence on a paper, with the figures of the runs."""
+    """The sentence on a paper, with the figures of the runs; a dash for those that are missing."""
 
     def replaced(place: re.Match[str]) -> str:
+        if place["link"] not in found[paper]:
+            return "-"
         question = question_of(found[paper][place["link"]], place["question"])
         point, base = question["today"]["point"], question["today"]["base"]
         match place["side"]:
@@ -105,14 +109,15 @@ def sentence(paper: str, found: Documents) -> str:
 
 def part(paper: str, found: Documents) -> str:
     """The paper's part of the page."""
-    first = found[paper][LINKS[0]]
+    links = list(found[paper])
+    first = found[paper][links[0]]
     rows = [_row(paper, question["id"], found) for question in first["questions"]]
     stays = [[", ".join(entry["names"]), entry["why"]] for entry in first["not_transferred"]]
     paper_sentence = first["sentence"]
     heads = [
         "statement",
         "paper",
-        *(f"{link}{suffix}" for link in LINKS for suffix in ("", ": verdict", ": predicted")),
+        *(f"{link}{suffix}" for link in links for suffix in ("", ": verdict", ": predicted")),
     ]
     return "\n\n".join(
         [
@@ -126,10 +131,10 @@ def part(paper: str, found: Documents) -> str:
 
 
 def _row(paper: str, name: str, found: Documents) -> list[str]:
-    first = question_of(found[paper][LINKS[0]], name)
+    first = question_of(next(iter(found[paper].values())), name)
     row = [f"{first['text']} ({', '.join(first['claims'])})", stated(first)]
-    for link in LINKS:
-        question = question_of(found[paper][link], name)
+    for link, document in found[paper].items():
+        question = question_of(document, name)
         expected = predicted(link, paper, name)
         right = expected == question["verdict"]
         row += [
@@ -188,7 +193,7 @@ def page(found: Documents) -> str:
 
 
 def _on(found: Documents) -> dict[str, PaperOnLink]:
-    return dict(next(iter(found.values())))
+    return {link: document for documents in found.values() for link, document in documents.items()}
 
 
 def _predictions(found: Documents) -> tuple[int, int]:
@@ -217,8 +222,8 @@ def main() -> int:
         asked.file.write_text(page(found), "utf-8")
     elif found:
         print(page(found))
-    if len(found) < len(only):
-        print(f"not finished: {', '.join(set(only) - found.keys())}; run the same command again", file=sys.stderr)
+    if missing := [f"{paper} on {link}" for paper in only for link in LINKS if link not in found.get(paper, ())]:
+        print(f"not finished: {', '.join(missing)}; run the same command again", file=sys.stderr)
         return OUT_OF_TIME
     return 0
 
