@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+import ackclock
 from ackclock import cli
 from ackclock.input.link import PACKAGED
 from ackclock.papers.claims import PAPERS, claims_of
@@ -190,6 +191,7 @@ def test_command_writes_folder_and_report_and_continues_there(tmp_path, capsys):
     assert (folder / "report.html").read_text().count("wimax-bursts on wibro-wave2")
     assert cli.run(["show", str(folder)]) == 0
     assert "busy-hour-rtt" in capsys.readouterr().out
+    assert ackclock.open(folder).frames["questions"]["verdict"].to_list() == ["undecided"] * 5
     cells = {path: path.stat().st_mtime_ns for path in folder.glob("cells/*/summary.json")}
     assert len(cells) == 4
     assert cli.run([*arguments, "--quiet"]) == 0

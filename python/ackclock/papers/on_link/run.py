@@ -209,6 +209,8 @@ def reproduce_on(
         found = {name: [next(results) for _ in each] for name, each in specs.items()}
         done = PutOnLink(design, _link(place), answers(design, found), _left_out(design, refused), chosen, folder)
         if run:
+            if done.answers:
+                atomic_files.write_parquet(run.path / "questions.parquet", done.questions)
             atomic_files.write_json(run.path / DOCUMENT, done.document)
             run.finish()
     return done
