@@ -66,6 +66,13 @@ COMPLAINTS = [
     (HOP + "medium = { kind = 'packet-radio', hops = 65 }\n", 6, "hop.air.medium.hops", "65", "1 to 64 hops"),
     (HOP + "medium = { kind = 'packet-radio', backoff_cap = '40 ms' }\n", 6, "hop.air.medium.backoff_cap", "40 ms", "twice the base"),
     (
+        HOP + "medium = { kind = 'packet-radio', mac = 'ns2-multihop', nack_cts = true }\n",
+        6,
+        "hop.air.medium.mac",
+        "ns2-multihop with",
+        "has none of them",
+    ),
+    (
         HOP + "rate = '1 Mb/s'\nmedium = { kind = 'half-duplex', rate = '1 Mb/s' }\n",
         6, "hop.air.rate", "a medium and a rate", "either a medium or a rate",
     ),

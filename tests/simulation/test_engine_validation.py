@@ -121,6 +121,15 @@ MEDIUM = st.one_of(
         frame_error=SHARES,
     ),
     kind(
+        "packet-radio",
+        mac=st.just("ns2-multihop"),
+        hops=COUNTS,
+        latency=TIMES,
+        receive_to_transmit=TIMES,
+        backoff=TIMES,
+        rts=SIZES,
+    ),
+    kind(
         "wlan",
         standard=st.sampled_from(["802.11b", "802.11g", "802.11n", "802.11ac"]),
         rate=RATES,
@@ -208,7 +217,7 @@ WORKLOAD = st.one_of(
         persistent=FLAGS,
         think=st.sampled_from(["1 ms", "uniform(0 s, 200 day)"]),
     ),
-    kind("cbr", {"rate": RATES}, packet=st.sampled_from(["29 B", "1500 B"])),
+    kind("cbr", {"rate": RATES}, packet=st.sampled_from(["29 B", "1500 B"]), variation=SHARES),
     kind(
         "onoff",
         {"rate": RATES, "on": st.sampled_from(["300 ms", "9000 s"]), "off": TIMES},

@@ -11,6 +11,8 @@ use crate::units::{Rate, Span, Time};
 pub enum Pattern {
     /// Without pauses.
     Constant,
+    /// Without pauses, with intervals drawn uniformly, this share below and above their mean.
+    Varied { share: f64, rng: Rng },
     /// Exponential on and off periods with these means.
     Exponential { on: Span, off: Span, rng: Rng },
     /// Pareto on and off periods with these means and this shape.
@@ -26,10 +28,17 @@ impl Pattern {
         })
     }
 
+    /// The time from one packet to the next whose mean is `mean`.
+    fn gap(&mut self, mean: Span) -> Span {
+        let Pattern::Varied { share, rng } = self else { return mean };
+        let spread = *share * (2.0 * rng.uniform() - 1.0);
+        Span::from_secs_f64(mean.as_secs() * (1.0 + spread))
+    }
+
     /// The next on and off periods; `None` for a source without pauses.
     fn periods(&mut self) -> Option<(Span, Span)> {
         let (on, off, shape, rng) = match self {
-            Pattern::Constant => return None,
+            Pattern::Constant | Pattern::Varied { .. } => return None,
             Pattern::Exponential { on, off, rng } => (*on, *off, None, rng),
             Pattern::Pareto { on, off, shape, rng } => (*on, *off, Some(*shape), rng),
         };
@@ -85,7 +94,7 @@ impl Endpoint for UdpSource {
         }
         let number = self.sent;
         self.sent += 1;
-        self.next += self.gap;
+        self.next += self.pattern.gap(self.gap);
         self.skip_pauses();
         let body = arena.insert(Body::Datagram(Datagram { number, sent: now }));
         Some(Outgoing { body, len: self.packet, kind: Kind::DATA, ecn: Ecn::NotEct, no_more: self.due() > now })
@@ -160,6 +169,23 @@ mod tests {
             let datagram = Datagram { number, sent: Time::ZERO };
             sink.receive(Time::ZERO + Span::from_ms(20), &Body::Datagram(datagram), Ecn::NotEct);
         }
+    }
+
+    #[test]
+    fn intervals_spread_around_their_mean_when_they_vary() {
+        let pattern = Pattern::Varied { share: 0.5, rng: Rng::for_element(1, "flow") };
+        let mut source = UdpSource::new(Rate::from_bps(8_000), 1000, pattern, Time::ZERO, Time::NEVER);
+        let mut arena = Arena::default();
+        let mut gaps = Vec::new();
+        for _ in 0..1000 {
+            let due = source.due();
+            assert!(source.poll(due, &mut arena).is_some());
+            gaps.push((source.due() - due).as_secs());
+        }
+        assert!(gaps.iter().all(|gap| (0.5..1.5).contains(gap)));
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean - 1.0).abs() < 0.03 && (variance - 1.0 / 12.0).abs() < 0.01, "{mean} {variance}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a flow sends.
 
+use crate::config_form::is_default;
 use serde::{Deserialize, Serialize};
 
 /// Bytes of the IPv4 and UDP headers: the minimum size of a datagram.
@@ -38,10 +39,13 @@ pub enum WorkloadConfig {
     },
     /// Packets of real hosts, in an emulation only.
     Live {},
-    /// Datagrams at a constant rate; `packet` is the IP size in bytes.
+    /// Datagrams at a constant rate; `packet` is the IP size in bytes. The intervals are drawn
+    /// uniformly, a share `variation` (0 to 1) below and above their mean.
     Cbr {
         bps: u64,
         packet: u16,
+        #[serde(default, skip_serializing_if = "is_default")]
+        variation: f64,
     },
     Onoff {
         bps: u64,

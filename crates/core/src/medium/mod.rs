@@ -22,7 +22,7 @@ pub use element::Medium;
 pub use grants::{GrantConfig, Grants};
 pub use half_duplex::{HalfDuplex, HalfDuplexConfig};
 pub use metered_queue::MeteredQueue;
-pub use packet_radio::{PacketRadio, RadioConfig};
+pub use packet_radio::{PacketRadio, RadioConfig, RadioMac};
 pub use plan::MediumPlan;
 pub use roaming::{CellConfig, RoamingConfig};
 pub use station_queues::StationQueues;

@@ -16,7 +16,9 @@ use ackclock_core::medium::grants::{
     ContentionConfig, DirectionConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
 };
 use ackclock_core::medium::wlan::{AmpduConfig, Format};
-use ackclock_core::medium::{GrantConfig, Grants, HalfDuplex, HalfDuplexConfig, PacketRadio, RadioConfig, Wlan, WlanConfig};
+use ackclock_core::medium::{
+    GrantConfig, Grants, HalfDuplex, HalfDuplexConfig, PacketRadio, RadioConfig, RadioMac, Wlan, WlanConfig,
+};
 use ackclock_core::network::AnyElement;
 use ackclock_core::queue::{AnyQueue, DropTail, Limit};
 use ackclock_core::rng::Rng;
@@ -162,34 +164,39 @@ fn times_ms() -> impl Strategy<Value = Vec<u64>> {
 fn radio() -> impl Strategy<Value = RadioConfig> {
     let phase = || prop_oneof![Just(Span::ZERO), Just(Span::from_us(11_125)), (0u64..20).prop_map(Span::from_ms)];
     let error = || prop_oneof![3 => Just(0.0), 2 => 0.0..0.5, 1 => Just(1.0)];
-    let rules = (any::<[bool; 3]>(), 1u32..4, 0u64..4);
+    let mac = prop_oneof![Just(RadioMac::Ricochet), Just(RadioMac::Ns2Multihop)];
+    let rules = (mac, any::<[bool; 3]>(), 1u32..4, 0u64..4);
     let frames = (1u32..100, 1u32..100, 1u32..100, 1u32..100);
     (1u32..5, (phase(), phase(), phase(), phase()), rules, (error(), error()), frames).prop_map(
         |(
             hops,
             (latency, to_receive, to_send, wait),
-            ([defer_by_backoff, nack_cts, piggyback], tries, relay_queue),
+            (mac, [defer_by_backoff, nack_cts, piggyback], tries, relay_queue),
             errors,
             frames,
-        )| RadioConfig {
-            hops,
-            rate: Rate::from_bps(100_000),
-            latency,
-            to_receive,
-            to_send,
-            rts_bytes: frames.0,
-            cts_bytes: frames.1,
-            header_bytes: frames.2,
-            ack_bytes: frames.3,
-            backoff_base: wait + Span::from_ms(1),
-            backoff_cap: Span::from_secs(1),
-            defer_by_backoff,
-            nack_cts,
-            piggyback,
-            ack_timeout: wait.saturating_mul(5),
-            tries,
-            relay_queue,
-            frame_error: [errors.0, errors.1],
+        )| {
+            let multihop = mac == RadioMac::Ns2Multihop;
+            RadioConfig {
+                hops,
+                mac,
+                rate: Rate::from_bps(100_000),
+                latency,
+                to_receive,
+                to_send,
+                rts_bytes: frames.0,
+                cts_bytes: frames.1,
+                header_bytes: frames.2,
+                ack_bytes: frames.3,
+                backoff_base: wait + Span::from_ms(1),
+                backoff_cap: Span::from_secs(1),
+                defer_by_backoff: defer_by_backoff || multihop,
+                nack_cts: nack_cts && !multihop,
+                piggyback: piggyback || multihop,
+                ack_timeout: wait.saturating_mul(5),
+                tries,
+                relay_queue,
+                frame_error: if multihop { [0.0; 2] } else { [errors.0, errors.1] },
+            }
         },
     )
 }

@@ -6,7 +6,7 @@ use crate::keys::{Attribute, Bounds, KeyValue, Kind};
 use crate::schema::Definitions;
 use crate::units::{show_size, show_time};
 use crate::value::Value;
-use crate::values::{BitRate, Bytes, Count, Duration};
+use crate::values::{BitRate, Bytes, Count, Duration, Share};
 use crate::{Keys, words};
 use ackclock_core::app::{OnDistribution, UDP_HEADER, WorkloadConfig};
 use serde_json::json;
@@ -96,6 +96,10 @@ pub struct ConstantRate {
     /// IP packet size.
     #[key(default = "1 kB", example = "1000 B")]
     pub packet: DatagramSize,
+    /// Share by which each interval varies around the mean, uniformly (0.5: `random_` of ns-2's
+    /// CBR).
+    #[key(default = 0.0, example = 0.5)]
+    pub variation: Share,
 }
 
 /// UDP at `rate` in on periods, nothing in off periods; `on` and `off` are mean durations.
@@ -264,7 +268,7 @@ impl Web {
 
 impl ConstantRate {
     fn plan_json(&self) -> serde_json::Value {
-        json!(WorkloadConfig::Cbr { bps: self.rate.0, packet: self.packet.0 })
+        json!(WorkloadConfig::Cbr { bps: self.rate.0, packet: self.packet.0, variation: self.variation.0 })
     }
 }
 

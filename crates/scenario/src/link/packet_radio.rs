@@ -7,7 +7,8 @@ use crate::invalid::{Invalid, Read};
 use crate::keys::{Attribute, Kind};
 use crate::values::{BitRate, Bytes, Count, Duration, Time, time_text};
 use crate::{Keys, word_enum};
-use ackclock_core::medium::{MediumPlan, RadioConfig};
+use ackclock_core::config_check::MAX_SPAN;
+use ackclock_core::medium::{MediumPlan, RadioConfig, RadioMac};
 use ackclock_core::units::{PS_PER_S, Rate, Span};
 use serde_json::json;
 
@@ -16,6 +17,16 @@ word_enum! {
     pub enum Defer {
         BackOff = "back-off",
         Wait = "wait",
+    }
+}
+
+word_enum! {
+    /// Whose rules the radios follow.
+    pub enum Mac {
+        /// Section 5.1 of the paper.
+        Ricochet = "ricochet",
+        /// ns-2's `Mac/Multihop`.
+        Ns2Multihop = "ns2-multihop",
     }
 }
 
@@ -39,6 +50,12 @@ pub struct PacketRadio {
     // Table 4: 1 to 3.
     #[key(default = 1, example = 2, unit = "hops", max = 64, beyond = "1 to 64 hops")]
     pub hops: Count,
+    /// Rules of an exchange and of the back-off: by section 5.1 of the paper, or ns-2's `Mac/Multihop`
+    /// of its authors (docs/models/packet-radio.md).
+    // The authors' code (mac-multihop.cc): one turnaround an exchange, a back-off that doubles
+    // without a cap, and a radio that is free while it sends its own frame.
+    #[key(default = "ricochet")]
+    pub mac: Mac,
     /// Rate of the radios.
     // Table 4.
     #[key(default = "100 kb/s")]
@@ -75,10 +92,10 @@ pub struct PacketRadio {
     // Script.
     #[key(default = "20 ms")]
     pub backoff: Duration,
-    /// Maximum back-off, above twice the base.
-    // By default the maximum first back-off, so that back-offs do not grow: section 5.1 has a radio
-    // back off "for a random amount of time". The script doubles without a limit.
-    #[key(example = "120 ms", absent = "6 times the base")]
+    /// Maximum back-off, above twice the base. The default, with which back-offs do not grow, is a fit
+    /// to the paper's figures: its authors' code doubles without a cap (`mac = "ns2-multihop"`).
+    // Section 5.1 has a radio back off "for a random amount of time".
+    #[key(example = "120 ms", absent = "6 times the base, or none with ns2-multihop")]
     pub backoff_cap: Option<Duration>,
     /// A frame for a busy radio backs off as if its RTS had no answer, or waits for the radio.
     // Script: back-off.
@@ -121,6 +138,12 @@ impl PacketRadio {
                 return Err(Invalid::new(format!("{} B", size.0), format!("at most {MAX_FRAME_PART} B")).at(key));
             }
         }
+        if self.mac == Mac::Ns2Multihop && !self.has_rules_of_multihop() {
+            let found = "ns2-multihop with frame_error, nack_cts, piggyback = false or defer = \"wait\"";
+            return Err(
+                Invalid::new(found.to_owned(), "mac = \"ricochet\" with these; ns-2's Mac/Multihop has none of them").at("mac")
+            );
+        }
         match self.backoff_cap {
             Some(cap) if cap.0.0 <= 2 * self.backoff.0.0 + 1 => {
                 Err(Invalid::new(time_text(cap.0), "a back-off cap above twice the base").at("backoff_cap"))
@@ -129,9 +152,17 @@ impl PacketRadio {
         }
     }
 
+    fn has_rules_of_multihop(&self) -> bool {
+        self.defer == Defer::BackOff && self.piggyback && !self.nack_cts && self.frame_error.shares() == [0.0; 2]
+    }
+
     fn plan_json(&self) -> serde_json::Value {
         json!(MediumPlan::PacketRadio(Box::new(RadioConfig {
             hops: self.hops.0,
+            mac: match self.mac {
+                Mac::Ricochet => RadioMac::Ricochet,
+                Mac::Ns2Multihop => RadioMac::Ns2Multihop,
+            },
             rate: Rate::from_bps(self.rate.0),
             latency: self.latency.0,
             to_receive: self.transmit_to_receive.0,
@@ -141,7 +172,7 @@ impl PacketRadio {
             header_bytes: self.header.to_u32(),
             ack_bytes: self.link_ack.to_u32(),
             backoff_base: self.backoff.0,
-            backoff_cap: self.backoff_cap.map_or(Span(6 * self.backoff.0.0), |cap| cap.0),
+            backoff_cap: self.backoff_cap(),
             defer_by_backoff: self.defer == Defer::BackOff,
             nack_cts: self.nack_cts,
             piggyback: self.piggyback,
@@ -152,13 +183,26 @@ impl PacketRadio {
         })))
     }
 
+    /// The maximum wait. `Mac/Multihop` has none: the longest time that a file can have stands for it.
+    fn backoff_cap(&self) -> Span {
+        match (self.backoff_cap, self.mac) {
+            (Some(cap), _) => cap.0,
+            (None, Mac::Ricochet) => Span(6 * self.backoff.0.0),
+            (None, Mac::Ns2Multihop) => MAX_SPAN,
+        }
+    }
+
     /// Rate of datagrams of `size` bytes over one hop in one direction, in bits per second. Each
-    /// takes RTS, CTS, its frame and the turnarounds between them; without piggybacking also a link
-    /// ACK and two turnarounds (docs/models/packet-radio.md).
+    /// takes RTS, CTS, its frame and the turnarounds between them, one with `Mac/Multihop`; without
+    /// piggybacking also a link ACK and two turnarounds (docs/models/packet-radio.md).
     fn datagram_bps(&self, size: f64) -> f64 {
         let (to_send, to_receive) = (self.receive_to_transmit.0.0, self.transmit_to_receive.0.0);
         let turnaround = to_send.max(to_receive);
-        let turnarounds = if self.piggyback { 2 * turnaround } else { to_send + 3 * turnaround };
+        let turnarounds = match (self.mac, self.piggyback) {
+            (Mac::Ns2Multihop, _) => turnaround,
+            (Mac::Ricochet, true) => 2 * turnaround,
+            (Mac::Ricochet, false) => to_send + 3 * turnaround,
+        };
         let link_ack = if self.piggyback { 0 } else { self.link_ack.0 };
         let sent = (self.rts.0 + self.cts.0 + self.header.0 + link_ack) as f64 + size;
         size * 8.0 * PS_PER_S as f64 / (turnarounds as f64 + sent * 8.0 * PS_PER_S as f64 / self.rate.0 as f64)

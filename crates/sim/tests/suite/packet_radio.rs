@@ -142,6 +142,68 @@ fn throughput_falls_with_each_radio_hop() {
     assert!(two < 0.6 * one && three < 0.85 * two, "{one} {two} {three}");
 }
 
+/// By the rules of ns-2's `Mac/Multihop`, without a cap on the back-off.
+fn multihop(hops: u32) -> Value {
+    let mut radio = radio(hops);
+    radio["mac"] = json!("ns2-multihop");
+    radio["backoff_cap_ps"] = json!(8_640_000_000 * MS);
+    radio
+}
+
+// finding("P15")
+#[test]
+fn multihop_exchange_has_one_turnaround() {
+    let result = go(&over(multihop(1), 600_000, json!([datagrams(20)])));
+    let exchange = back_to_back(1000) - TO_SEND;
+    close(result.summary.flows[0].throughput_bps, 8000.0 / (exchange / 1000.0), 30.0);
+    for hops in 1..=3 {
+        let delay = go(&over(multihop(hops), 60_000, json!([datagrams(4000)]))).summary.flows[0].one_way_delay_ms.clone();
+        close(delay.unwrap().max, f64::from(hops) * (exchange + 10.0), 0.05);
+    }
+}
+
+/// Datagrams of 1000 bytes whose intervals vary by a half.
+fn varied(bps: u64) -> Value {
+    let mut flow = datagrams(1);
+    flow["workload"]["bps"] = json!(bps);
+    flow["workload"]["variation"] = json!(0.5);
+    flow
+}
+
+// finding("P15")
+#[test]
+fn relay_does_not_win_the_channel_from_a_sender_that_never_stops() {
+    let received = |medium, bps| go(&over(medium, 300_000, json!([varied(bps)]))).summary.flows[0].throughput_bps.unwrap_or(0.0);
+    for hops in [2, 3] {
+        let [light, heavy] = [30_000, 80_000].map(|bps| received(multihop(hops), bps));
+        assert!(light > 29_000.0, "what the chain can carry arrives: {light}");
+        assert!(heavy < 1_000.0, "overload collapses: {heavy}");
+        assert!(received(radio(hops), 80_000) > 5_000.0, "with the medium's own rules it does not");
+    }
+    let one = received(multihop(1), 100_000);
+    assert!(one > 79_000.0, "one hop has no relay: {one}");
+}
+
+// finding("P6")
+#[test]
+fn backoff_doubles_without_a_cap_only_with_multihop() {
+    // Two saturated radios: the one that fails waits ever longer, and the other has the channel.
+    let up = |mut flow: Value| {
+        flow["name"] = json!("u");
+        flow["direction"] = json!("up");
+        flow
+    };
+    let share = |medium| {
+        let row = go(&over(medium, 300_000, json!([varied(100_000), up(varied(100_000))]))).summary.flows;
+        let [down, up] = [0, 1].map(|index| row[index].throughput_bps.unwrap_or(0.0));
+        down.min(up) / down.max(up)
+    };
+    let mut capped = multihop(1);
+    capped["backoff_cap_ps"] = json!(120 * MS);
+    let [uncapped, capped, ricochet] = [multihop(1), capped, radio(1)].map(share);
+    assert!(uncapped < 0.05 && capped > 0.3 && ricochet > 0.3, "{uncapped} {capped} {ricochet}");
+}
+
 #[test]
 fn equal_seeds_give_equal_packet_radio_runs() {
     let run = |seed: u64| {
@@ -169,5 +231,17 @@ fn packet_radio_plan_is_rejected_when_radios_would_stall() {
         *plan.pointer_mut(pointer).unwrap() = value;
         let error = ackclock_sim::Plan::from_json(&plan.to_string()).expect_err(pointer).to_string();
         assert!(error.contains(word) && !error.contains('\n'), "{pointer}: {error}");
+    }
+}
+
+#[test]
+fn multihop_plan_is_rejected_with_rules_that_it_does_not_have() {
+    let cases = [("defer_by_backoff", json!(false)), ("nack_cts", json!(true)), ("piggyback", json!(false))];
+    for (key, value) in cases.into_iter().chain([("frame_error", json!({"down": 0.1, "up": 0.0}))]) {
+        let mut medium = multihop(1);
+        medium[key] = value;
+        let plan = over(medium, 1000, json!([datagrams(20)]));
+        let error = ackclock_sim::Plan::from_json(&plan.to_string()).expect_err(key).to_string();
+        assert!(error.contains("Mac/Multihop") && !error.contains('\n'), "{key}: {error}");
     }
 }

@@ -121,12 +121,25 @@ impl PacketRadio {
     }
 
     fn frame_end(&mut self, number: usize, now: Time, out: &mut Output<'_>) {
-        let (to, position) = (self.neighbors[number].to, self.neighbors[number].position);
-        let Some(frame) = &mut self.neighbors[number].frame else { return };
+        let to = self.neighbors[number].to;
+        let Some(frame) = &self.neighbors[number].frame else { return };
         let share = self.config.frame_error[frame.stream.direction as usize];
         if share > 0.0 && self.errors.chance(share) {
             return self.damaged(number, now, out);
         }
+        self.frame_received(number, now);
+        if self.config.piggyback {
+            self.complete(number, now, out);
+        } else {
+            self.radios[to].sending = true;
+            self.neighbors[number].enter(ExchangePhase::Answering, now + self.config.turnaround());
+        }
+    }
+
+    /// The peer has received the frame: its packet leaves that radio after the link latency.
+    pub(super) fn frame_received(&mut self, number: usize, now: Time) {
+        let position = self.neighbors[number].position;
+        let Some(frame) = &mut self.neighbors[number].frame else { return };
         let (stream, air) = (frame.stream, frame.air);
         if let Some(packet) = frame.packet.take() {
             if self.topology.entry(stream) == number {
@@ -137,12 +150,6 @@ impl PacketRadio {
             }
             let at = now + self.config.latency;
             self.arriving.push_back(RelayArrival { at, stream, position, packet });
-        }
-        if self.config.piggyback {
-            self.complete(number, now, out);
-        } else {
-            self.radios[to].sending = true;
-            self.neighbors[number].enter(ExchangePhase::Answering, now + self.config.turnaround());
         }
     }
 
@@ -215,16 +222,16 @@ impl PacketRadio {
         self.radios[radio].listening_since = since;
     }
 
-    fn count_control(&mut self, number: usize) {
+    pub(super) fn count_control(&mut self, number: usize) {
         if let Some(frame) = self.neighbors[number].frame {
             self.queues.of(frame.stream).count_control(1);
         }
     }
 
-    fn start_using(&mut self, number: usize, now: Time) {
+    pub(super) fn start_using(&mut self, number: usize, now: Time) {
         self.set_using(number, now, true);
     }
-    fn stop_using(&mut self, number: usize, now: Time) {
+    pub(super) fn stop_using(&mut self, number: usize, now: Time) {
         self.set_using(number, now, false);
     }
 

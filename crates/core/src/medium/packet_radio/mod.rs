@@ -4,12 +4,13 @@
 //! change between sending and receiving takes time.
 
 mod exchange;
+mod multihop;
 mod neighbor_queue;
 mod topology;
 
 use super::{Medium, StationQueues, Stream, check_frame_error, check_rate};
 use crate::config_check::{Checked, check_span, ensure};
-use crate::config_form::per_direction;
+use crate::config_form::{is_default, per_direction};
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
 use crate::queue::AnyQueue;
@@ -20,6 +21,17 @@ use neighbor_queue::{ExchangePhase, NeighborQueue};
 use serde::{Deserialize, Serialize};
 use topology::{Radio, Topology};
 
+/// Whose rules the radios follow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RadioMac {
+    /// Section 5.1 of the paper: every change between sending and receiving takes its time.
+    #[default]
+    Ricochet,
+    /// `Mac/Multihop`, which the paper's authors left in ns-2 (mac-multihop.cc).
+    Ns2Multihop,
+}
+
 /// Constants of the radios, the same for all, with the keys of a plan (docs/inside/plan.md).
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +40,8 @@ pub struct RadioConfig {
     pub hops: u32,
     #[serde(rename = "bps")]
     pub rate: Rate,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mac: RadioMac,
     /// From the end of a frame until its packet leaves the receiving radio.
     #[serde(rename = "latency_ps")]
     pub latency: Span,
@@ -101,6 +115,11 @@ impl RadioConfig {
         ] {
             ensure((1..=MAX_FRAME_PART).contains(&bytes), || format!("{key} is {bytes}: 1 to {MAX_FRAME_PART} are possible"))?;
         }
+        let rules = self.defer_by_backoff && self.piggyback && !self.nack_cts && self.frame_error == [0.0; 2];
+        ensure(self.mac == RadioMac::Ricochet || rules, || {
+            "ns-2's Mac/Multihop has neither frame errors, separate link ACKs, refusals nor radios that wait without back-off"
+                .into()
+        })?;
         ensure(self.tries > 0, || "tries is 0: it must be at least 1".into())?;
         check_frame_error(self.frame_error)
     }
@@ -159,6 +178,14 @@ impl PacketRadio {
         PacketRadio { config, topology, queues, radios, neighbors, arriving: Ring::new(), due: Time::NEVER, backoffs, errors }
     }
 
+    /// A neighbor queue has got a packet.
+    fn wake(&mut self, neighbor: usize, now: Time, out: &mut Output<'_>) {
+        match self.config.mac {
+            RadioMac::Ricochet => self.try_start(self.neighbors[neighbor].from, now, out),
+            RadioMac::Ns2Multihop => self.poll_first(neighbor, now, out),
+        }
+    }
+
     fn reschedule(&mut self) {
         let arrival = self.arriving.front().map_or(Time::NEVER, |a| a.at);
         self.due = self.neighbors.iter().map(|o| o.due).fold(arrival, Time::min);
@@ -171,7 +198,7 @@ impl PacketRadio {
             return self.queues.of(stream).forward_received(stream, packet, out);
         };
         if self.neighbors[next].relay(stream, packet, self.config.relay_queue) {
-            self.try_start(self.neighbors[next].from, at, out);
+            self.wake(next, at, out);
         } else {
             self.queues.of(stream).drop(packet, DropReason::QueueFull, out);
         }
@@ -189,14 +216,15 @@ impl Medium for PacketRadio {
     fn accept(&mut self, now: Time, stream: Stream, packet: Packet, out: &mut Output<'_>) {
         let neighbor = self.topology.entry(stream);
         let from = self.neighbors[neighbor].from;
-        if self.neighbors[neighbor].takes_at_once(&self.queues) && !self.radios[from].busy {
+        let radio_is_free = self.config.mac == RadioMac::Ns2Multihop || !self.radios[from].busy;
+        if radio_is_free && self.neighbors[neighbor].takes_at_once(&self.queues) {
             if let Some(packet) = self.queues.of(stream).pass(now, packet, out) {
                 self.neighbors[neighbor].set_frame(stream, packet, &self.config);
-                self.try_start(from, now, out);
+                self.wake(neighbor, now, out);
             }
         } else {
             self.queues.of(stream).enqueue(now, packet, out);
-            self.try_start(from, now, out);
+            self.wake(neighbor, now, out);
         }
         self.reschedule();
     }
@@ -210,7 +238,10 @@ impl Medium for PacketRadio {
                 self.arriving.pop_front();
                 self.come_in(arrival, out);
             } else if let Some(neighbor) = self.neighbors.iter().position(|o| o.due <= at) {
-                self.step(neighbor, at, out);
+                match self.config.mac {
+                    RadioMac::Ricochet => self.step(neighbor, at, out),
+                    RadioMac::Ns2Multihop => self.step_multihop(neighbor, at, out),
+                }
             }
             self.reschedule();
         }
