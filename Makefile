@@ -27,6 +27,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crat
 .DEFAULT_GOAL := help
 .PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac
 .PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings papers papers-today guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac radio-mac
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -185,6 +186,9 @@ autorate: build ## a shaper that follows its line beside fixed ones, on recorded
 
 nist-mac: build ## WiMAX with NIST's rules of requests beside NIST's module for ns-2, into docs/evidence/nist-mac.md: ten seconds
 	$(BIN)/python -m studies.nist_mac.page docs/evidence/nist-mac.md
+
+radio-mac: build ## packet radio beside its authors' MAC for ns-2, into docs/evidence/radio-mac.md: half a minute
+	$(BIN)/python -m studies.radio_mac.page docs/evidence/radio-mac.md
 
 # Rows of another seed: .venv/bin/python -m studies.limits.page --seed 7
 limits: build ## how often the limit that a run reports is its limit, into docs/evidence/limits.md: a minute on two cores
