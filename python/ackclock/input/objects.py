@@ -100,14 +100,14 @@ class Transfer(_Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantRate(_Kind):
-    """UDP datagrams of `packet` bytes of IP at a constant rate; `variation` is the share by which
-    intervals vary around their mean, uniformly.
+    """UDP datagrams of `packet` bytes of IP at a constant rate; each interval is up to a part
+    `spread` shorter or longer.
     """
 
     kind: ClassVar[str] = "cbr"
     rate: Rate
     packet: Size | None = None
-    variation: float | None = None
+    spread: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-//! UDP traffic: constant bit rate, or on/off with random periods.
+//! UDP traffic: constant bit rate, with constant or random intervals, or on/off with random periods.
 
 use crate::endpoint::{Endpoint, Outgoing};
 use crate::packet::{Arena, Body, Datagram, Ecn, Kind};
@@ -11,8 +11,8 @@ use crate::units::{Rate, Span, Time};
 pub enum Pattern {
     /// Without pauses.
     Constant,
-    /// Without pauses, with intervals drawn uniformly, this share below and above their mean.
-    Varied { share: f64, rng: Rng },
+    /// Without pauses; intervals are uniform between 1 - `spread` and 1 + `spread` times the mean.
+    Spread { spread: f64, rng: Rng },
     /// Exponential on and off periods with these means.
     Exponential { on: Span, off: Span, rng: Rng },
     /// Pareto on and off periods with these means and this shape.
@@ -28,22 +28,23 @@ impl Pattern {
         })
     }
 
-    /// The time from one packet to the next whose mean is `mean`.
-    fn gap(&mut self, mean: Span) -> Span {
-        let Pattern::Varied { share, rng } = self else { return mean };
-        let spread = *share * (2.0 * rng.uniform() - 1.0);
-        Span::from_secs_f64(mean.as_secs() * (1.0 + spread))
-    }
-
     /// The next on and off periods; `None` for a source without pauses.
     fn periods(&mut self) -> Option<(Span, Span)> {
         let (on, off, shape, rng) = match self {
-            Pattern::Constant | Pattern::Varied { .. } => return None,
+            Pattern::Constant | Pattern::Spread { .. } => return None,
             Pattern::Exponential { on, off, rng } => (*on, *off, None, rng),
             Pattern::Pareto { on, off, shape, rng } => (*on, *off, Some(*shape), rng),
         };
         let first = Self::draw(rng, on, shape);
         Some((first, Self::draw(rng, off, shape)))
+    }
+
+    /// The interval to the next packet, `gap` on average.
+    fn interval(&mut self, gap: Span) -> Span {
+        match self {
+            Pattern::Spread { spread, rng } => Span::from_secs_f64(gap.as_secs() * (1.0 + *spread * (2.0 * rng.uniform() - 1.0))),
+            Pattern::Constant | Pattern::Exponential { .. } | Pattern::Pareto { .. } => gap,
+        }
     }
 }
 
@@ -94,7 +95,7 @@ impl Endpoint for UdpSource {
         }
         let number = self.sent;
         self.sent += 1;
-        self.next += self.pattern.gap(self.gap);
+        self.next += self.pattern.interval(self.gap);
         self.skip_pauses();
         let body = arena.insert(Body::Datagram(Datagram { number, sent: now }));
         Some(Outgoing { body, len: self.packet, kind: Kind::DATA, ecn: Ecn::NotEct, no_more: self.due() > now })
@@ -171,21 +172,29 @@ mod tests {
         }
     }
 
-    #[test]
-    fn intervals_spread_around_their_mean_when_they_vary() {
-        let pattern = Pattern::Varied { share: 0.5, rng: Rng::for_element(1, "flow") };
-        let mut source = UdpSource::new(Rate::from_bps(8_000), 1000, pattern, Time::ZERO, Time::NEVER);
+    /// Intervals of the first packets of a source of 1000 B at 8 Mb/s, in ms.
+    fn intervals_ms(pattern: Pattern) -> Vec<f64> {
         let mut arena = Arena::default();
-        let mut gaps = Vec::new();
-        for _ in 0..1000 {
-            let due = source.due();
-            assert!(source.poll(due, &mut arena).is_some());
-            gaps.push((source.due() - due).as_secs());
+        let mut source = UdpSource::new(Rate::from_bps(8_000_000), 1000, pattern, Time::ZERO, Time::NEVER);
+        let mut at = Vec::new();
+        while at.len() <= 2000 {
+            let now = source.due();
+            assert!(source.poll(now, &mut arena).is_some());
+            at.push(now.as_secs() * 1e3);
         }
-        assert!(gaps.iter().all(|gap| (0.5..1.5).contains(gap)));
-        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        assert!((mean - 1.0).abs() < 0.03 && (variance - 1.0 / 12.0).abs() < 0.01, "{mean} {variance}");
+        at.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+
+    #[test]
+    fn intervals_are_uniform_around_that_of_the_rate_when_they_are_spread() {
+        let spread = |spread: f64| intervals_ms(Pattern::Spread { spread, rng: Rng::for_element(1, "spread") });
+        let half = spread(0.5);
+        let mean = half.iter().sum::<f64>() / half.len() as f64;
+        assert!((mean - 1.0).abs() < 0.03, "{mean}");
+        assert!(half.iter().all(|ms| (0.5..=1.5).contains(ms)), "outside of the spread");
+        assert!(half.iter().any(|ms| *ms < 0.51) && half.iter().any(|ms| *ms > 1.49));
+        let constant = intervals_ms(Pattern::Constant);
+        assert!(constant.iter().chain(&spread(0.0)).all(|ms| (ms - 1.0).abs() < 1e-9));
     }
 
     #[test]

@@ -39,13 +39,13 @@ pub enum WorkloadConfig {
     },
     /// Packets of real hosts, in an emulation only.
     Live {},
-    /// Datagrams at a constant rate; `packet` is the IP size in bytes. The intervals are drawn
-    /// uniformly, a share `variation` (0 to 1) below and above their mean.
+    /// Datagrams at a constant rate; `packet` is the IP size in bytes. Each interval is drawn uniformly
+    /// from 1 - `spread` to 1 + `spread` times that of the rate.
     Cbr {
         bps: u64,
         packet: u16,
         #[serde(default, skip_serializing_if = "is_default")]
-        variation: f64,
+        spread: f64,
     },
     Onoff {
         bps: u64,

@@ -6,7 +6,7 @@ use crate::keys::{Attribute, Bounds, KeyValue, Kind};
 use crate::schema::Definitions;
 use crate::units::{show_size, show_time};
 use crate::value::Value;
-use crate::values::{BitRate, Bytes, Count, Duration, Share};
+use crate::values::{BitRate, Bytes, Count, Duration};
 use crate::{Keys, words};
 use ackclock_core::app::{OnDistribution, UDP_HEADER, WorkloadConfig};
 use serde_json::json;
@@ -83,7 +83,7 @@ pub struct Web {
     pub persistent: bool,
 }
 
-/// UDP packets of IP size `packet` at constant `rate`.
+/// UDP packets of IP size `packet` at constant `rate`, at constant intervals unless `spread` is above 0.
 #[derive(Clone, Debug, PartialEq, Keys)]
 #[keys(kind = "cbr", plan = ConstantRate::plan_json)]
 pub struct ConstantRate {
@@ -96,10 +96,10 @@ pub struct ConstantRate {
     /// IP packet size.
     #[key(default = "1 kB", example = "1000 B")]
     pub packet: DatagramSize,
-    /// Share by which each interval varies around the mean, uniformly (0.5: `random_` of ns-2's
-    /// CBR).
-    #[key(default = 0.0, example = 0.5)]
-    pub variation: Share,
+    /// Part by which an interval between two packets is at most shorter or longer than on average;
+    /// uniform. ns-2's `random_` is 0.5.
+    #[key(default = 0.0, example = 0.5, min = 0.0, max = 1.0, allowed = "a number from 0 to 1")]
+    pub spread: f64,
 }
 
 /// UDP at `rate` in on periods, nothing in off periods; `on` and `off` are mean durations.
@@ -268,7 +268,7 @@ impl Web {
 
 impl ConstantRate {
     fn plan_json(&self) -> serde_json::Value {
-        json!(WorkloadConfig::Cbr { bps: self.rate.0, packet: self.packet.0, variation: self.variation.0 })
+        json!(WorkloadConfig::Cbr { bps: self.rate.0, packet: self.packet.0, spread: self.spread })
     }
 }
 

@@ -293,12 +293,9 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
             };
             UdpSource::new(Rate::from_bps(bps), packet, pattern, start, stop(flow))
         }
-        WorkloadConfig::Cbr { bps, packet, variation } => {
-            let pattern = if variation > 0.0 {
-                Pattern::Varied { share: variation, rng: Rng::for_element(seed, &format!("flow.{}.cbr", flow.name)) }
-            } else {
-                Pattern::Constant
-            };
+        WorkloadConfig::Cbr { bps, packet, spread } => {
+            let rng = Rng::for_element(seed, &format!("flow.{}.cbr", flow.name));
+            let pattern = if spread == 0.0 { Pattern::Constant } else { Pattern::Spread { spread, rng } };
             UdpSource::new(Rate::from_bps(bps), packet, pattern, start, stop(flow))
         }
         // A checked plan gives these a TCP; probes are handled above.

@@ -2,7 +2,7 @@
 
 use super::super::{Direction, Flow, Measure, Plan, UniformTime, WorkloadConfig};
 use crate::plan::UDP_HEADER;
-use ackclock_core::config_check::{Checked, check_fraction, check_shape, check_span, ensure};
+use ackclock_core::config_check::{Checked, check_shape, check_span, ensure};
 use ackclock_core::tcp::{EcnMode, TcpConfig};
 use ackclock_core::{Rate, Span};
 
@@ -47,9 +47,9 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             check_tcp(tcp)?;
             ensure(takes_time(plan, flow), || "its RTT is 0: give one of its hops a rate or a delay".into())
         }
-        (None, WorkloadConfig::Cbr { bps, packet, variation }) => {
-            check_datagrams(bps, packet)?;
-            check_fraction("variation", variation)
+        (None, WorkloadConfig::Cbr { bps, packet, spread }) => {
+            ensure((0.0..=1.0).contains(&spread), || format!("a spread of {spread}: it is from 0 to 1"))?;
+            check_datagrams(bps, packet)
         }
         (None, WorkloadConfig::Onoff { bps, on_ps, off_ps, shape, packet, .. }) => {
             check_datagrams(bps, packet)?;
