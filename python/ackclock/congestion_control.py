@@ -39,7 +39,8 @@ class CongestionControl:
         ssthresh: the slow-start threshold, 1 or more; infinity for none.
         pacing_rate: the rate at which segments are sent; None: as soon as the window allows. Assign
             it in `__init__` to use pacing.
-        halving_floor: lower limit of the window in recovery "rate-halving"; None: `ssthresh`.
+        halving_floor: lower limit of the window in the recoveries "rate-halving" and "tcp-linux";
+            None: `ssthresh`.
     """
 
     cwnd: float

@@ -138,7 +138,7 @@ def test_readme_python_runs(tmp_path: Path) -> None:
 def page_of(name: str) -> str:
     """The page under docs/models that covers a variant or a recovery."""
     shared = {"newreno": "newreno", "westwood+": "westwood", "westwood-ns2": "westwood", "vegas-original": "vegas"}
-    shared |= {"bic-paper": "bic", "bic-2.6.8": "bic", "ledbat++": "ledbat-pp"}
+    shared |= {"bic-paper": "bic", "bic-2.6.8": "bic", "ledbat++": "ledbat-pp", "tcp-linux": "rate-halving"}
     return shared.get(name, name)
 
 

@@ -141,6 +141,15 @@ macro_rules! any_cc {
 }
 
 impl AnyCc {
+    /// The modules of Linux 2.6.22 to the letter, as they run in ns-2's Agent/TCP/Linux.
+    pub fn in_tcp_linux(self) -> AnyCc {
+        match self {
+            AnyCc::Vegas(vegas) => AnyCc::Vegas(vegas.in_tcp_linux()),
+            AnyCc::Westwood(westwood) => AnyCc::Westwood(westwood.in_tcp_linux()),
+            other => other,
+        }
+    }
+
     /// The RTT of the handshake, before any data: BBR's first pacing rate.
     pub fn on_handshake_rtt(&mut self, rtt: Span) {
         if let AnyCc::Bbr(bbr) = self {

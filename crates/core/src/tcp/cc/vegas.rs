@@ -55,6 +55,9 @@ pub struct Vegas {
     even: bool,
     /// A recovery has interrupted the round: the next ACK starts one.
     interrupted: bool,
+    /// tcp_vegas.c of Linux 2.6.22: a round after a recovery counts the data sent since the start of
+    /// the one before it (`beg_snd_una` stays), and the repair after a timeout is Reno's.
+    is_module: bool,
 }
 
 /// State at the start of the round.
@@ -85,7 +88,13 @@ impl Vegas {
             begin: Begin { cwnd: window.cwnd, ..Begin::default() },
             even: false,
             interrupted: true,
+            is_module: false,
         }
+    }
+
+    /// As in ns-2's Agent/TCP/Linux; the original is not of Linux.
+    pub fn in_tcp_linux(self) -> Vegas {
+        Vegas { is_module: self.config.flavour == VegasFlavour::Linux, ..self }
     }
 
     fn in_slow_start(&self) -> bool {
@@ -166,15 +175,25 @@ impl CongestionControl for Vegas {
         if let Some(rtt) = ack.rtt {
             self.on_rtt(rtt);
         }
+        if self.is_module && ack.recovering {
+            self.interrupted = true;
+            if ack.cwnd_limited {
+                self.reno(ack);
+            }
+            return;
+        }
         if self.interrupted {
             self.interrupted = false;
+            let old = self.begin;
             self.begin.sent = ack.acked_total;
             self.round.restart(ack);
             // The kernel keeps the window of the old round, so the first round after a recovery
             // grows.
-            let old = self.begin.cwnd;
             self.begin_round(ack);
-            self.begin.cwnd = old;
+            self.begin.cwnd = old.cwnd;
+            if self.is_module {
+                self.begin.acked_total = old.acked_total;
+            }
         }
         let steered = !self.round.over(ack) || self.end_round(ack);
         if !ack.cwnd_limited {

@@ -17,6 +17,8 @@ pub struct Westwood {
     flavour: Flavour,
     /// The BDP estimate at the loss that is being repaired.
     repairing: Option<f64>,
+    /// tcp_westwood.c of Linux 2.6.22: RTTs are SRTTs, so RTTmin is the minimum of SRTT.
+    smooths_rtt: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ impl Westwood {
     /// The variant of 2001.
     pub fn new(window: CongestionWindow, slow_start: SlowStart) -> Westwood {
         let (counter, bdp) = (CwndCount::default(), BdpEstimate::by_ack());
-        Westwood { window, slow_start, counter, bdp, flavour: Flavour::Paper, repairing: None }
+        Westwood { window, slow_start, counter, bdp, flavour: Flavour::Paper, repairing: None, smooths_rtt: false }
     }
 
     /// Westwood+ of Linux.
@@ -45,6 +47,11 @@ impl Westwood {
     /// Westwood+ in ns-2.
     pub fn ns2(window: CongestionWindow, slow_start: SlowStart) -> Westwood {
         Westwood { flavour: Flavour::Ns2, ..Westwood::plus(window, slow_start) }
+    }
+
+    /// As in ns-2's Agent/TCP/Linux; the filter of 2001 is not of Linux.
+    pub fn in_tcp_linux(self) -> Westwood {
+        Westwood { smooths_rtt: self.flavour != Flavour::Paper, ..self }
     }
 
     /// 2001, section 3.3: ssthresh = BWE*RTTmin/seg_size, at least two segments.
@@ -59,7 +66,11 @@ impl CongestionControl for Westwood {
     }
 
     fn on_delivery(&mut self, ack: &Ack) {
-        self.bdp.on_ack(ack);
+        if self.smooths_rtt {
+            self.bdp.on_ack(&Ack { rtt: ack.srtt, ..*ack });
+        } else {
+            self.bdp.on_ack(ack);
+        }
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -179,6 +190,21 @@ mod tests {
             cc.on_congestion(&loss(cwnd));
             cc.on_recovered(Time::ZERO, 20.0);
             assert_eq!(cc.cwnd(), left.unwrap_or(bdp_ssthresh), "from {cwnd}");
+        }
+    }
+
+    #[test]
+    fn rtt_min_is_that_of_srtt_in_tcp_linux() {
+        let (w, s) = at(100.0);
+        for (cc, rtt_min_ms) in [(Westwood::ns2(w, s), 100.0), (Westwood::ns2(w, s).in_tcp_linux(), 120.0)] {
+            let mut cc = cc;
+            for n in 0..200u64 {
+                let now = Time::ZERO + Span::from_ms(10 * n);
+                let (rtt, srtt) = (Some(Span::from_ms(100)), Some(Span::from_ms(120)));
+                cc.on_delivery(&Ack { now, delivered: 1, rtt, srtt, ..Ack::default() });
+            }
+            let bdp = 100.0 * rtt_min_ms / 1e3;
+            assert!((cc.bdp.bdp() - bdp).abs() < 0.2, "{} {bdp}", cc.bdp.bdp());
         }
     }
 

@@ -12,6 +12,7 @@ mod rack;
 mod rack_reo_wnd;
 mod rate_halving;
 mod sack;
+mod tcp_linux;
 mod tlp;
 
 pub use classic::ClassicRecovery;
@@ -23,6 +24,7 @@ pub use prr::Prr;
 pub use rack::Rack;
 pub use rate_halving::RateHalving;
 pub use sack::Sack;
+pub use tcp_linux::TcpLinux;
 
 use super::cc::{AnyCc, Congestion, CongestionControl, CongestionSignal};
 use super::config::NewRenoExit;
@@ -360,4 +362,5 @@ recoveries! {
     Rack(Rack) => "rack", "losses by time, and a probe for losses at the tail; today's default", "RFC 8985, RFC 9937";
     Linux(LinuxRecovery) => "linux", "Linux's state machine: RACK-TLP, PRR, F-RTO and undo, or duplicate ACKs without SACK", "Linux 6, tcp_fastretrans_alert(); RFC 8985, RFC 9937, RFC 5682";
     RateHalving(RateHalving) => "rate-halving", "Linux 2.6: FACK, and the window falls by one on every second ACK", "Mathis, Semke and Mahdavi 1999, Linux 2.6";
+    TcpLinux(TcpLinux) => "tcp-linux", "rate-halving as ns-2's Agent/TCP/Linux does it: the flight keeps the variant's minimum", "ns-2 2.35, tcp-linux.cc";
 }

@@ -185,6 +185,7 @@ impl Sender {
             Some(user) => AnyCc::User(user),
             None => config.variant.build_linux(window, &config).unwrap_or_else(|| {
                 let cc = config.variant.build(window, config.slow_start);
+                let cc = if config.recovery == RecoveryKind::TcpLinux { cc.in_tcp_linux() } else { cc };
                 cc.with_min_growth(config.first_climb).with_linux_rules(config.linux_rules, config.segment)
             }),
         };

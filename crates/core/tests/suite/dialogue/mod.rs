@@ -25,5 +25,6 @@ mod receiver;
 mod script;
 mod sent_segment;
 mod spurious;
+mod tcp_linux;
 mod timers;
 mod undo_all;

@@ -64,3 +64,21 @@ fn loss_halves_like_reno() {
     cc.on_congestion(&loss(101.0));
     assert_eq!((cc.cwnd(), cc.ssthresh()), (50.0, 50.0));
 }
+
+/// Of the 40 segments since the start of the interrupted round 1.5 would be queued, of the window 0.8.
+#[test]
+fn round_after_a_recovery_counts_the_interrupted_one_in_tcp_linux() {
+    for (is_module, ssthresh) in [(false, 100.0), (true, 2.0)] {
+        let mut cc = vegas(VegasConfig::LINUX_2_6_22, 20.0, 2.0);
+        if is_module {
+            cc = cc.in_tcp_linux();
+        }
+        cc.base = Some(Span::from_ms(100));
+        let mut path = TestPath::new(Span::from_ms(104));
+        path.rounds(&mut cc, 3);
+        cc.on_congestion(&loss(40.0));
+        (cc.window.cwnd, cc.window.ssthresh) = (20.0, 100.0);
+        path.rounds(&mut cc, 2);
+        assert_eq!(cc.ssthresh(), ssthresh, "{is_module}");
+    }
+}
