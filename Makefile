@@ -184,7 +184,7 @@ uml: ## a script as root in Debian's user-mode Linux, in real time: make uml RUN
 autorate: build ## a shaper that follows its line beside fixed ones, on recorded lines, into docs/evidence/autorate.md: a minute
 	$(BIN)/python -m studies.autorate.page docs/evidence/autorate.md
 
-nist-mac: build ## WiMAX with NIST's rules of requests beside NIST's module for ns-2, into docs/evidence/nist-mac.md: ten seconds
+nist-mac: build ## WiMAX with NIST's rules of requests beside NIST's module for ns-2, into docs/evidence/nist-mac.md: five minutes
 	$(BIN)/python -m studies.nist_mac.page docs/evidence/nist-mac.md
 
 radio-mac: build ## packet radio beside its authors' MAC for ns-2, into docs/evidence/radio-mac.md: half a minute

@@ -1,5 +1,5 @@
-"""Cells of the tables of NIST's 802.16 module: what the module carried, and what the medium carries
-with `requests = "nist-released"` and `"nist-corrected"` over the same cell.
+"""Cells of the tables of NIST's 802.16 module that have no TCP: what the module carried and how
+long it took, and the same of the medium with `requests = "nist-released"` and `"nist-corrected"`.
 
 The tables are in the folder `ns2-wimax` of ACKCLOCK_ORACLES; its README has each run's parameters.
 """
@@ -8,179 +8,168 @@ from __future__ import annotations
 
 import csv
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import ackclock
+from studies import pcap_records
+from studies.nist_mac.network import DSDV_BYTES, Network
 
-LINK = """title = "7 MHz, frames of 5 ms, {ratio}"
-source = "test"
-[[hop]]
-name = "wire"
-rate = "{rate}"
-delay = "{delay}"
-queue = {{ kind = "droptail", packets = 10000 }}
-{wired_loss}[[hop]]
-name = "air"
-queue = {{ kind = "droptail", packets = 50 }}
-[hop.medium]
-kind = "wimax"
-channel = "7 MHz"
-frame = "5 ms"
-modulation = "64qam-3/4"
-cyclic_prefix = "1/16"
-dl_ul = "{ratio}"
-contention_layout = "fractional"
-contention_modulation = "64qam-3/4"
-request_tries = 3
-requests = "nist-{bookkeeping}"
-"""
-DSDV_BYTES = 20
-"""A station's routing agent adds an IP header to what its node sends (DSDV::recv)."""
-CAPACITY_SECONDS, TCP_SECONDS = 12, 100
-TO_PAPER, TO_TABLES = ("100 Mb/s", "45 ms"), ("1 Gb/s", "1 ms")
-"""Rate and delay of the wired hop: of the paper, and of the tables of the MAC."""
-SEEDS = (1, 2, 3, 4)
-VARIANTS = {
-    "linux-bic": "bic",
-    "linux-reno": "reno",
-    "linux-vegas": "vegas",
-    "linux-veno": "veno",
-    "linux-westwood": "westwood+",
-}
-TCP: dict[str, Any] = {
-    "host": "ns2",
-    "variant": "reno",
-    "recovery": "rate-halving",
-    "sack": True,
-    "segment": "1024 B",
-    "initial_window": 1,
-    "client": {"header": f"{40 + DSDV_BYTES} B"},
-}
-"""ns-2's Agent/TCP/Linux, as the tables' runs have it."""
+CAPACITY_SECONDS = 12
+TO_TABLES: dict[str, Any] = {"rate": "1 Gb/s", "wired_delay_ms": "1"}
+"""The wired hop of the tables of the MAC."""
 OFFERED_MBPS = {("down", 1): 30.0, ("down", 6): 6.0, ("up", 1): 20.0, ("up", 6): 4.0}
 """Of a station, by direction and stations, in packets of 1064 B."""
 OFFERED_SMALL_MBPS = {1: 2.0, 6: 0.5}
 """Of a station, up, in packets of 40 B."""
+HALF = 0.5
+"""The module's saturating streams have intervals that vary by a half (ns-2's `random_`)."""
+GAP_SPREAD = {"idle": 0.05 / 0.3, "six stations, light": 0.5}
+"""Part by which the single packets' intervals vary, by case; 1 in the others."""
+_UDP_PAYLOAD = pcap_records.ETHERNET_BYTES + pcap_records.IP_BYTES + 8
 
 
 @dataclass(frozen=True)
 class Capacity:
     """A saturated cell: Mb/s of all stations, with the header that DSDV adds."""
 
+    network: Network
     direction: str
     packet_bytes: int
-    ratio: str
-    stations: int
-    bookkeeping: str
     module_mbps: float
-
-    @property
-    def sent_bytes(self) -> int:
-        """Size of a packet on the air, without the PDU's header."""
-        return self.packet_bytes + (DSDV_BYTES if self.direction == "up" else 0)
 
     def mbps(self, seed: int = 1) -> float:
         """What the medium carries, in Mb/s."""
+        stations, size = self.network.stations, _sent_bytes(self.direction, self.packet_bytes)
         small = self.packet_bytes < 100
-        offered = OFFERED_SMALL_MBPS[self.stations] if small else OFFERED_MBPS[self.direction, self.stations]
-        rate = offered * self.sent_bytes / self.packet_bytes
-        workload = {"kind": "cbr", "rate": f"{rate * 1e6:.0f} b/s", "packet": f"{self.sent_bytes} B"}
-        flow = {"direction": self.direction, "workload": workload, "count": self.stations}
-        bookkeeping = "corrected" if self.bookkeeping == "any" else self.bookkeeping
-        run = _simulated(self.ratio, bookkeeping, [flow], CAPACITY_SECONDS, self.stations, (seed,), TO_TABLES)
+        offered = OFFERED_SMALL_MBPS[stations] if small else OFFERED_MBPS[self.direction, stations]
+        flow = _stream(self.direction, offered * 1e6 * size / self.packet_bytes, size, HALF, stations)
+        run = self.network.simulate([flow], CAPACITY_SECONDS, seed)
         return float(run.flows["throughput_bps"].sum()) / 1e6
 
 
 @dataclass(frozen=True)
-class Downloads:
-    """Bulk TCP without errors, a flow for each station: goodput of a flow in Mb/s and the RTT's
-    median in ms."""
+class Delays:
+    """Single packets: the quantiles of their one-way delay over the air, in ms.
 
-    ratio: str
-    stations: int
-    bookkeeping: str
-    module_mbps: float
-    module_rtt_ms: float
+    ``module`` has those of ``mac_delay.csv``, by column (``min_ms``, ``p5_ms``, .. ``max_ms``), and
+    ``lost`` the packets that did not arrive, per 1000.
+    """
 
-    def figures(self, seed: int = 1) -> tuple[float, float]:
-        """Mean goodput of a flow in Mb/s and mean of the flows' median RTT in ms."""
-        start = "100 ms" if self.stations == 1 else "uniform(100 ms, 600 ms)"
-        flow = {"workload": {"kind": "bulk"}, "start": start, "count": self.stations} | TCP
-        run = _simulated(self.ratio, self.bookkeeping, [flow], TCP_SECONDS, self.stations, (seed,), TO_PAPER)
-        flows_of = run.flows.select("goodput_bps", "rtt_ms_p50")
-        return fmean(flows_of["goodput_bps"]) / 1e6, fmean(flows_of["rtt_ms_p50"])
+    case: str
+    network: Network
+    direction: str
+    packet_bytes: int
+    mean_gap_ms: float
+    packets: int
+    module: Mapping[str, float] = field(hash=False)
 
+    def delays_ms(self, seed: int = 1) -> Sequence[float]:
+        """The delay of each packet that arrived, in ascending order, less that of the wired hop."""
+        return _delays_ms(self, seed)[0]
 
-@dataclass(frozen=True)
-class Lossy:
-    """The paper's scenario 1: one download at 3:1 with SACK, data lost on the wired hop while its
-    channel is bad, for 5 ms on average and a share `loss` of the time."""
-
-    loss: str
-    bookkeeping: str
-    scheme: str
-    module_mbps: float
-
-    def mbps(self, seeds: Sequence[int] = SEEDS) -> float:
-        """Goodput in Mb/s, the mean of the seeds."""
-        flow = {"workload": {"kind": "bulk"}, "start": "100 ms"} | TCP | {"variant": VARIANTS[self.scheme]}
-        lossy = f'[hop.loss.down]\nkind = "gilbert-elliott"\nmean = {self.loss}\nbad_sojourn = "5 ms"\n'
-        run = _simulated("3:1", self.bookkeeping, [flow], TCP_SECONDS, 1, seeds, TO_PAPER, lossy)
-        return fmean(run.flows["goodput_bps"]) / 1e6
+    def figures(self, seed: int = 1) -> dict[str, float]:
+        """Ours for ``module``."""
+        delays, sent = _delays_ms(self, seed)
+        at = {
+            "min_ms": 0.0,
+            "p5_ms": 0.05,
+            "p25_ms": 0.25,
+            "p50_ms": 0.5,
+            "p75_ms": 0.75,
+            "p95_ms": 0.95,
+            "max_ms": 1.0,
+        }
+        figures = {column: quantile(delays, share) for column, share in at.items()}
+        return figures | {"mean_ms": fmean(delays), "lost": 1000 * (1 - len(delays) / sent)}
 
 
-def _simulated(
-    ratio: str,
-    bookkeeping: str,
-    flows: Sequence[dict[str, Any]],
-    seconds: int,
-    stations: int,
-    seeds: Sequence[int],
-    wire: tuple[str, str],
-    wired_loss: str = "",
-) -> ackclock.simulation.run.Simulation:
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The quantile as the module's runs have it: that of rank share*(n - 1), rounded."""
+    return ordered[round(share * (len(ordered) - 1))]
+
+
+@cache
+def _delays_ms(cell: Delays, seed: int) -> tuple[list[float], int]:
+    stations, size = cell.network.stations, _sent_bytes(cell.direction, cell.packet_bytes)
+    seconds = round(cell.mean_gap_ms * cell.packets / 1e3 / stations, 3)
+    spread = GAP_SPREAD.get(cell.case, 1.0)
+    flow = _stream(cell.direction, 8e3 * size / cell.mean_gap_ms, size, spread, stations)
+    flow |= {"stop": f"{seconds} s", "start": f"uniform(0 ms, {cell.mean_gap_ms:g} ms)"}
+    delays: list[float] = []
+    sent = 0
     with tempfile.TemporaryDirectory() as folder:
-        link = Path(folder) / "link.toml"
-        text = LINK.format(ratio=ratio, bookkeeping=bookkeeping, rate=wire[0], delay=wire[1], wired_loss=wired_loss)
-        link.write_text(text, encoding="utf-8")
-        return ackclock.simulate(str(link), list(flows), f"{seconds} s", seeds=seeds, clients=stations)
+        run = Path(folder) / "run"
+        cell.network.simulate([flow], seconds + 2, seed, captures=run)
+        for at_client in sorted((run / "captures").glob("*.client.pcap")):
+            at_server = at_client.with_name(at_client.name.replace(".client.", ".server."))
+            source, sink = (at_client, at_server) if cell.direction == "up" else (at_server, at_client)
+            departures, arrivals = _times(source), _times(sink)
+            wired_ns = 1e6 * float(cell.network.wired_delay_ms) + 8 * size
+            delays += [
+                (arrivals[number] - at - wired_ns) / 1e6 for number, at in departures.items() if number in arrivals
+            ]
+            sent += len(departures)
+    return sorted(delays), sent
+
+
+def _times(capture: Path) -> dict[bytes, int]:
+    """When each datagram was seen, in ns, by the number in its payload."""
+    return {record.data[_UDP_PAYLOAD : _UDP_PAYLOAD + 8]: record.at_ns for record in pcap_records.read(capture).records}
+
+
+def _sent_bytes(direction: str, packet_bytes: int) -> int:
+    """Size of a packet on the air, without the PDU's header."""
+    return packet_bytes + (DSDV_BYTES if direction == "up" else 0)
+
+
+def _stream(direction: str, bps: float, packet_bytes: int, spread: float, stations: int) -> dict[str, Any]:
+    workload = {"kind": "cbr", "rate": f"{bps:.0f} b/s", "packet": f"{packet_bytes} B", "spread": spread}
+    return {"direction": direction, "workload": workload, "count": stations}
 
 
 def capacities(folder: Path) -> Iterator[Capacity]:
     """The rows of `mac_capacity.csv`, the seeds' mean."""
-    keys = ("direction", "packet_bytes", "dl_ul", "stations", "bookkeeping")
-    for (direction, size, ratio, stations, bookkeeping), rows in _grouped(folder / "mac_capacity.csv", keys).items():
-        yield Capacity(direction, int(size), ratio, int(stations), bookkeeping, _mean(rows, "total_mbps"))
+    for row, rows in grouped(
+        folder / "mac_capacity.csv", ("direction", "packet_bytes", "dl_ul", "stations", "bookkeeping")
+    ):
+        network = Network.of(row, **TO_TABLES)
+        yield Capacity(network, row["direction"], int(row["packet_bytes"]), mean_of(rows, "total_mbps"))
 
 
-def downloads(folder: Path) -> Iterator[Downloads]:
-    """The rows of `base_tcp_runs.csv` with Linux' reno, the seeds' mean."""
-    keys = ("stations", "dl_ul", "bookkeeping", "scheme")
-    for (stations, ratio, bookkeeping, scheme), rows in _grouped(folder / "base_tcp_runs.csv", keys).items():
-        if scheme == "linux-reno":
-            figures = (_mean(rows, "goodput_mbps_per_flow"), _mean(rows, "rtt_p50_ms"))
-            yield Downloads(ratio, int(stations), bookkeeping, *figures)
+def delays(folder: Path) -> Iterator[Delays]:
+    """The rows of `mac_delay.csv`, the seeds' mean of each quantile."""
+    sizes = ("contention_size", "backoff_start", "backoff_stop", "mean_gap_ms_per_station")
+    keys = ("case", "direction", "packet_bytes", "dl_ul", "stations", "bookkeeping", *sizes)
+    columns = ("mean_ms", "min_ms", "p5_ms", "p25_ms", "p50_ms", "p75_ms", "p95_ms", "max_ms")
+    for row, rows in grouped(folder / "mac_delay.csv", keys):
+        module = {column: mean_of(rows, column) for column in columns}
+        module["lost"] = 1000 * (1 - mean_of(rows, "received") / mean_of(rows, "sent"))
+        gap_ms = float(row["mean_gap_ms_per_station"])
+        network = Network.of(row, **TO_TABLES)
+        yield Delays(row["case"], network, row["direction"], int(row["packet_bytes"]), gap_ms, int(row["sent"]), module)
 
 
-def lossy_downloads(folder: Path) -> Iterator[Lossy]:
-    """The rows of `scenario1.csv` with SACK and the modules of Linux, `linux-reno` first."""
-    with (folder / "scenario1.csv").open(encoding="utf-8", newline="") as lines:
-        rows = [row for row in csv.DictReader(lines) if row["sack"] == "1" and row["scheme"] in VARIANTS]
-    for row in sorted(rows, key=lambda row: (float(row["per"]), row["bookkeeping"], row["scheme"] != "linux-reno")):
-        yield Lossy(row["per"], row["bookkeeping"], row["scheme"], float(row["goodput_mbps_per_flow"]))
+def delay_quantiles(folder: Path) -> Iterator[tuple[str, int, str, list[float]]]:
+    """The rows of `mac_delay_quantiles.csv`: case, packet size, bookkeeping, q0 to q100 in ms."""
+    with (folder / "mac_delay_quantiles.csv").open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            yield row["case"], int(row["packet_bytes"]), row["bookkeeping"], [float(row[f"q{at}"]) for at in range(101)]
 
 
-def _grouped(table: Path, keys: Sequence[str]) -> dict[tuple[str, ...], list[dict[str, str]]]:
-    grouped: dict[tuple[str, ...], list[dict[str, str]]] = {}
+def grouped(table: Path, keys: Iterable[str]) -> Iterator[tuple[dict[str, str], list[dict[str, str]]]]:
+    """The first row of each group of rows that agree in these columns, and the group."""
+    groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
     with table.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
-            grouped.setdefault(tuple(row[key] for key in keys), []).append(row)
-    return grouped
+            groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    for rows in groups.values():
+        yield rows[0], rows
 
 
-def _mean(rows: Sequence[dict[str, str]], column: str) -> float:
+def mean_of(rows: Sequence[Mapping[str, str]], column: str) -> float:
+    """The mean of a column."""
     return fmean(float(row[column]) for row in rows)
