@@ -119,6 +119,11 @@ impl Cell {
         self.tx[stream.index()].fragmenter.backlog(self.queues.of(stream), &self.config.pdu)
     }
 
+    /// Bytes of the packets queued or sent in part, each in full, headers included.
+    pub fn packet_backlog(&mut self, stream: Stream) -> u64 {
+        self.tx[stream.index()].fragmenter.packet_backlog(self.queues.of(stream), &self.config.pdu)
+    }
+
     /// Packets queued or sent in part.
     pub fn packets(&mut self, stream: Stream) -> u64 {
         self.tx[stream.index()].fragmenter.occupancy() + self.queues.of(stream).packets()

@@ -66,6 +66,12 @@ impl Fragmenter {
         self.head.map_or(queued, |head| queued + u64::from(cost(&head, pdu)))
     }
 
+    /// The same with a packet sent in part counted in full.
+    pub fn packet_backlog(&self, queue: &MeteredQueue, pdu: &Pdu) -> u64 {
+        let queued = queue.bytes() + queue.packets() * u64::from(pdu.overhead_bytes);
+        self.head.map_or(queued, |head| queued + u64::from(pdu.packet_bytes(head.packet.len)))
+    }
+
     pub fn is_empty(&self, queue: &MeteredQueue) -> bool {
         self.head.is_none() && queue.packets() == 0
     }

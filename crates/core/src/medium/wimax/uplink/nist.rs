@@ -92,9 +92,13 @@ impl UplinkScheduler {
             let grant = self.grants[at];
             let carried = self.fill_new(cell, grant, (at as u32, first), out);
             first += grant.slots + 1;
+            let requests = &mut self.requests[grant.station as usize];
             if carried > 0 {
-                self.requests[grant.station as usize].nist.cancel();
+                requests.nist.cancel();
                 sent.push((grant.station, carried));
+            } else {
+                // What was requested twice of a packet sent in part is not granted for ever.
+                requests.demand = 0;
             }
         }
         sent
@@ -161,7 +165,8 @@ impl UplinkScheduler {
         if matches!(self.requests[station as usize].nist.state, State::Sent(until) if until <= open.opens) {
             self.fail(cell, station, out);
         }
-        let backlog = cell.backlog(stream);
+        // A request is for whole packets, one sent in part included.
+        let backlog = cell.packet_backlog(stream);
         let nist = &mut self.requests[station as usize].nist;
         if nist.state == State::None && backlog > 0 {
             if nist.failed == 0 {
