@@ -159,7 +159,7 @@ def _s(milliseconds: Any) -> float:
 
 
 def _cbr(rate_bps: float, packet_bytes: int, variation: float) -> dict[str, Any]:
-    return {"kind": "cbr", "rate": f"{rate_bps:.0f} b/s", "packet": f"{packet_bytes} B", "variation": variation}
+    return {"kind": "cbr", "rate": f"{rate_bps:.0f} b/s", "packet": f"{packet_bytes} B", "spread": variation}
 
 
 def _mean_kbps(run: Simulation, rows: pl.Expr) -> float:

@@ -166,7 +166,7 @@ fn multihop_exchange_has_one_turnaround() {
 fn varied(bps: u64) -> Value {
     let mut flow = datagrams(1);
     flow["workload"]["bps"] = json!(bps);
-    flow["workload"]["variation"] = json!(0.5);
+    flow["workload"]["spread"] = json!(0.5);
     flow
 }
 
