@@ -20,7 +20,7 @@ AUTO = "auto"
 MIN_PS, MAX_PS = 10 * PS_PER_S, 60 * PS_PER_S
 """Bounds of `auto_duration`: a first look does not wait for what happens every hour."""
 SLOTS = 3
-"""Whole slots of all runs together: each has a rate of its own, the one before the first change, too."""
+"""Whole slots of all runs together: each has a rate of its own, as what is before the first."""
 FADES = 3
 """Fades of all runs together, in the mean: exp(-3) = 5 % of such sets of runs have none."""
 
@@ -33,7 +33,8 @@ class _Event:
         text: what the link does, as a sentence's object.
         seen_ps: the duration from which a run has it.
         needed_ps: the duration of a run that has what follows, too: the interval after a handover,
-            its share of `SLOTS` slots, an outage's time again after its end, its share of `FADES` fades.
+            its share of `SLOTS` slots, an outage's time again after its end, its share of `FADES`
+            fades.
     """
 
     text: str
