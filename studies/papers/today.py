@@ -15,7 +15,6 @@ import sys
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from textwrap import fill
@@ -23,9 +22,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ackclock.notebook import Progress
 from ackclock.papers.claims import PAPERS
-from ackclock.papers.on_link.run import reproduce_on
+from ackclock.papers.on_link.design import design_of
+from ackclock.papers.on_link.placement import Placement
+from ackclock.papers.on_link.run import PutOnLink, answers, left_out, link_entry, placed, reproduce_on
 from ackclock.papers.on_link.terminal_tables import link_text
 from ackclock.papers.on_link.words import VERDICTS, answered, figure, stated
+from ackclock.papers.reproduce import FULL_SEEDS
+from ackclock.simulation.runner import RunSpec, RunStore
 from studies.papers.outcomes import OutOfTime
 
 if TYPE_CHECKING:
@@ -57,14 +60,18 @@ def predicted(link: str, paper: str, question: str) -> str:
 
 
 def documents(kept: Path, until: float | None, workers: int | None, only: Sequence[str]) -> dict[str, PaperOnLinks]:
-    """The documents of each paper on each link, from runs below a folder; without those for which
-    the time was too short.
+    """The documents of each paper on each link, from runs below a folder; those for which the time
+    was too short have the statements whose runs exist.
     """
     found: dict[str, dict[str, PaperOnLink]] = {}
     for paper in sorted(only, key=lambda paper: (paper == LONGEST, list(PAPERS).index(paper))):
         for link in LINKS:
-            with suppress(OutOfTime):
-                document = _document(kept / link / paper, link, paper, until, workers)
+            folder = kept / link / paper
+            try:
+                document = _document(folder, link, paper, until, workers)
+            except OutOfTime:
+                document = _kept_document(folder, link, paper)
+            if document["questions"]:
                 found.setdefault(paper, {})[link] = document
     return {paper: found[paper] for paper in PAPERS if paper in found}
 
@@ -72,6 +79,27 @@ def documents(kept: Path, until: float | None, workers: int | None, only: Sequen
 def _document(folder: Path, link: str, paper: str, until: float | None, workers: int | None) -> PaperOnLink:
     done = reproduce_on(paper, link, out=folder, workers=workers, progress=_limited(until))
     return done.document
+
+
+def _kept_document(folder: Path, link: str, paper: str) -> PaperOnLink:
+    """A document of the statements whose runs exist."""
+    place, store = Placement(design_of(paper), link), RunStore(folder)
+    scenarios, refused = placed(place)
+    stored = {
+        name: [store.find(RunSpec(scenario, seed, {"point": name})) for seed in FULL_SEEDS]
+        for name, scenario in scenarios.items()
+    }
+    found = {name: [run for run in runs if run] for name, runs in stored.items() if all(runs)}
+    answered_here = answers(place.design, found)
+    return PutOnLink(
+        place.design, link_entry(place), answered_here, left_out(place.design, refused), FULL_SEEDS
+    ).document
+
+
+def is_complete(paper: str, document: PaperOnLink) -> bool:
+    """Whether a document has every statement that the link can have."""
+    left = {name for entry in document["not_transferred"] for name in entry["names"]}
+    return len(document["questions"]) == sum(one.id not in left for one in design_of(paper).questions)
 
 
 def _limited(until: float | None) -> Progress:
@@ -84,18 +112,19 @@ def _limited(until: float | None) -> Progress:
     return progress
 
 
-def question_of(document: PaperOnLink, name: str) -> AskedQuestion:
-    """A question of a document. Raises StopIteration without it."""
-    return next(one for one in document["questions"] if one["id"] == name)
+def question_of(document: PaperOnLink, name: str) -> AskedQuestion | None:
+    """A question of a document; None while its runs do not exist."""
+    return next((one for one in document["questions"] if one["id"] == name), None)
 
 
 def sentence(paper: str, found: Documents) -> str:
     """The sentence on a paper, with the figures of the runs; a dash for those that are missing."""
 
     def replaced(place: re.Match[str]) -> str:
-        if place["link"] not in found[paper]:
+        document = found[paper].get(place["link"])
+        question = question_of(document, place["question"]) if document else None
+        if question is None:
             return "-"
-        question = question_of(found[paper][place["link"]], place["question"])
         point, base = question["today"]["point"], question["today"]["base"]
         match place["side"]:
             case "base" if base is not None:
@@ -111,7 +140,8 @@ def part(paper: str, found: Documents) -> str:
     """The paper's part of the page."""
     links = list(found[paper])
     first = found[paper][links[0]]
-    rows = [_row(paper, question["id"], found) for question in first["questions"]]
+    names = [one.id for one in design_of(paper).questions]
+    rows = [_row(paper, name, found) for name in names if any(question_of(d, name) for d in found[paper].values())]
     stays = [[", ".join(entry["names"]), entry["why"]] for entry in first["not_transferred"]]
     paper_sentence = first["sentence"]
     heads = [
@@ -131,10 +161,13 @@ def part(paper: str, found: Documents) -> str:
 
 
 def _row(paper: str, name: str, found: Documents) -> list[str]:
-    first = question_of(next(iter(found[paper].values())), name)
+    first = next(one for document in found[paper].values() if (one := question_of(document, name)))
     row = [f"{first['text']} ({', '.join(first['claims'])})", stated(first)]
     for link, document in found[paper].items():
         question = question_of(document, name)
+        if question is None:
+            row += ["-", "-", "-"]
+            continue
         expected = predicted(link, paper, name)
         right = expected == question["verdict"]
         row += [
@@ -206,6 +239,10 @@ def _predictions(found: Documents) -> tuple[int, int]:
     return sum(each), len(each)
 
 
+def _has(found: Documents, paper: str, link: str) -> bool:
+    return link in found.get(paper, ()) and is_complete(paper, found[paper][link])
+
+
 def main() -> int:
     """Run the papers on the links, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -222,7 +259,7 @@ def main() -> int:
         asked.file.write_text(page(found), "utf-8")
     elif found:
         print(page(found))
-    if missing := [f"{paper} on {link}" for paper in only for link in LINKS if link not in found.get(paper, ())]:
+    if missing := [f"{paper} on {link}" for paper in only for link in LINKS if not _has(found, paper, link)]:
         print(f"not finished: {', '.join(missing)}; run the same command again", file=sys.stderr)
         return OUT_OF_TIME
     return 0

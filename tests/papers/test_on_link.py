@@ -14,7 +14,7 @@ from ackclock.papers.claims import PAPERS, claims_of
 from ackclock.papers.experiments import experiments_file
 from ackclock.papers.on_link.design import design_of
 from ackclock.papers.on_link.placement import Placement
-from ackclock.papers.on_link.run import _placed, reproduce_on
+from ackclock.papers.on_link.run import placed, reproduce_on
 from ackclock.papers.on_link.verdict import Alike, Bound, Difference, Expected, Level, survival
 from ackclock.statistics import Ratio, ratio, ratios
 from tests.support.documents import follows
@@ -199,7 +199,7 @@ def test_command_writes_folder_and_report_and_continues_there(tmp_path, capsys):
 
 
 def test_pages_are_named_with_the_reason_when_a_proxy_of_the_link_does_not_carry_them():
-    scenarios, refused = _placed(Placement(design_of("asymmetry"), "geo-100m-pep"))
+    scenarios, refused = placed(Placement(design_of("asymmetry"), "geo-100m-pep"))
     assert refused.keys() == {"pages, Reno", "pages, AF"}
     assert "geo-100m-pep cannot have it: hop.satellite.pep: a proxy on the path of web" in refused["pages, AF"]
     assert scenarios.keys() == design_of("asymmetry").points.keys() - refused.keys()

@@ -195,7 +195,7 @@ def reproduce_on(
     chosen = tuple(asked) if asked is not None else QUICK_SEEDS if quick else FULL_SEEDS
     design = design_of(paper)
     place = Placement(design, str(link))
-    scenarios, refused = _placed(place)
+    scenarios, refused = placed(place)
     specs = {
         name: [RunSpec(scenario, seed, {"point": name}) for seed in chosen] for name, scenario in scenarios.items()
     }
@@ -207,7 +207,7 @@ def reproduce_on(
         flat = [spec for each in specs.values() for spec in each]
         results = iter(run_specs(flat, workers=workers, store=RunStore(folder) if folder else None, progress=progress))
         found = {name: [next(results) for _ in each] for name, each in specs.items()}
-        done = PutOnLink(design, _link(place), answers(design, found), _left_out(design, refused), chosen, folder)
+        done = PutOnLink(design, link_entry(place), answers(design, found), left_out(design, refused), chosen, folder)
         if run:
             if done.answers:
                 atomic_files.write_parquet(run.path / "questions.parquet", done.questions)
@@ -216,7 +216,7 @@ def reproduce_on(
     return done
 
 
-def _placed(place: Placement) -> tuple[dict[str, Any], dict[str, str]]:
+def placed(place: Placement) -> tuple[dict[str, Any], dict[str, str]]:
     """The scenario of each point, and of the points that the link cannot have the reason."""
     scenarios, refused = {}, {}
     for name, point in place.design.points.items():
@@ -228,7 +228,8 @@ def _placed(place: Placement) -> tuple[dict[str, Any], dict[str, str]]:
     return scenarios, refused
 
 
-def _link(place: Placement) -> PutLink:
+def link_entry(place: Placement) -> PutLink:
+    """The link in the document."""
     return {
         "name": place.link,
         "title": place.title,
@@ -239,7 +240,7 @@ def _link(place: Placement) -> PutLink:
     }
 
 
-def _left_out(design: Design, refused: Mapping[str, str]) -> list[StayingExperiment]:
+def left_out(design: Design, refused: Mapping[str, str]) -> list[StayingExperiment]:
     """The experiments that stay with the paper's network, and the questions that the link cannot
     have, by reason.
     """
