@@ -37,12 +37,17 @@ def apply(scenario: Scenario, model: str) -> Scenario:
 
 def _per_direction(value: Any, hop: Hop) -> dict[str, Any]:
     """A key's value for each direction that the hop has."""
-    directions = [direction for direction in DIRECTIONS if getattr(hop, direction) is not None]
+    directions = _directions(hop)
     return (
         {direction: value.get(direction) for direction in directions}
         if is_per_direction(value)
         else dict.fromkeys(directions, value)
     )
+
+
+def _directions(hop: Hop) -> tuple[str, ...]:
+    """The directions that a hop has."""
+    return tuple(direction for direction in DIRECTIONS if getattr(hop, direction) is not None)
 
 
 def _infinite(table: Table, hop: Hop, scenario: Scenario) -> Table:
@@ -66,7 +71,8 @@ def _without_mac(table: Table, hop: Hop, scenario: Scenario) -> Table:
     if medium is None:
         return table
     alone = {key: value for key, value in table.items() if key not in ("loss", "jitter")}
-    found = _measured(json.dumps({**alone, "medium": medium}, sort_keys=True), max(hop.slowest_bps.values()))
+    fastest = max(hop.slowest_bps.values())
+    found = _measured(json.dumps({**alone, "medium": medium}, sort_keys=True), fastest, _directions(hop))
     tcp = any(flow.workload.kind in _TCP for flow in scenario.flow)
     caps = [cap for cap in medium.get("caps", ()) if tcp or cap.get("traffic") != "tcp"]
     # Datagrams, by which rates are measured, do not meet a cap on TCP.
@@ -97,7 +103,7 @@ def _rooms(caps: Sequence[Table]) -> dict[str, str]:
 
 
 @cache
-def _measured(hop: str, fastest_bps: int) -> dict[str, tuple[float, float]]:
+def _measured(hop: str, fastest_bps: int, directions: tuple[str, ...]) -> dict[str, tuple[float, float]]:
     """The mean rate in bits/s and the mean idle delay in us of a hop alone, by direction."""
     table = json.loads(hop)
     workloads = {
@@ -116,13 +122,13 @@ def _measured(hop: str, fastest_bps: int) -> dict[str, tuple[float, float]]:
             ).check(),
             1,
         )
-        for direction in DIRECTIONS
+        for direction in directions
         for name, (workload, duration) in workloads.items()
     ]
     flows = [run.summary["flows"][0] for run in run_specs(specs)]
     return {
         direction: (known(full["throughput_bps"]), 1e3 * known(idle["one_way_delay_ms"]["mean"]))
-        for direction, full, idle in zip(DIRECTIONS, flows[::2], flows[1::2], strict=True)
+        for direction, full, idle in zip(directions, flows[::2], flows[1::2], strict=True)
     }
 
 

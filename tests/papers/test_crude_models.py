@@ -13,7 +13,7 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.input.units import rate_bps
 from ackclock.papers.claims import Claim
 from ackclock.papers.evidence import Evaluate, Evidence
-from ackclock.papers.experiments import Experiments
+from ackclock.papers.experiments import Experiments, experiments_file, settings_of
 from ackclock.papers.reproduce import EVALUATORS
 from ackclock.papers.standings import CRUDE_MODELS
 from ackclock.statistics import interval
@@ -129,3 +129,11 @@ def test_claim_that_a_model_leaves_without_a_figure_has_no_verdict(
     assert ran[0] == ran[1], "kept"
     (kept, _), (none, _) = ran[0].values()
     assert kept is not None and kept.verdict == "holds" and none is None
+
+
+@pytest.mark.finding("P9")
+def test_no_mac_measures_a_hop_of_one_direction_in_that_direction() -> None:
+    settings = settings_of(experiments_file("asymmetry")["experiments"]["figure13"], "asymmetry", "figure13")
+    changed = crude_models.apply(settings[0][1], "no MAC")
+    (radio,) = (hop for hop in changed.hop if hop.name == "radio")
+    assert radio.down is None and "medium" not in radio.written(given=True)
