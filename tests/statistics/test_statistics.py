@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -228,6 +228,7 @@ def test_ratio_has_students_p_value_of_its_delta_method() -> None:
 @pytest.mark.finding("U17")
 @settings(deadline=None)
 @given(st.lists(st.lists(st.floats(0.0, 1e3), min_size=3, max_size=3), min_size=2, max_size=7))
+@example([[0.0, 0.0, 0.0], [0.0, 0.0, 5e-324]])
 def test_interval_of_a_ratio_excludes_1_exactly_where_holm_finds_a_difference(values: list[list[float]]) -> None:
     of_seed = {i: dict(enumerate(found)) for i, found in enumerate(values)}
     for found in against(of_seed, 0, list(of_seed)[1:]).values():

@@ -199,7 +199,8 @@ def ratio(pairs: Iterable[tuple[float, float]], *, confidence: float = 0.95) -> 
     if n == 1:
         return Ratio(value, value, value, 1.0, 1)
     if mean_a == 0.0 or mean_b == 0.0:
-        p = paired_p([a - b for a, b in both], max(mean_a, mean_b))
+        # Two means of 0 are equal, although a value that underflows in its mean is not 0.
+        p = 1.0 if value == 1.0 else paired_p([a - b for a, b in both], max(mean_a, mean_b))
         known = value == 1.0 or p < 1.0 - confidence
         return Ratio(value, value if known else 0.0, value if known else math.inf, p, n)
     error = math.sqrt(math.fsum((a / mean_a - b / mean_b) ** 2 for a, b in both) / (n - 1) / n)
