@@ -157,7 +157,7 @@ fn multihop_exchange_has_one_turnaround() {
     let exchange = back_to_back(1000) - TO_SEND;
     close(result.summary.flows[0].throughput_bps, 8000.0 / (exchange / 1000.0), 30.0);
     for hops in 1..=3 {
-        let delay = go(&over(multihop(hops), 60_000, json!([datagrams(4000)]))).summary.flows[0].one_way_delay_ms.clone();
+        let delay = go(&over(multihop(hops), 60_000, json!([datagrams(4000)]))).summary.flows[0].one_way_delay_ms;
         close(delay.unwrap().max, f64::from(hops) * (exchange + 10.0), 0.05);
     }
 }
