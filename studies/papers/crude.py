@@ -8,22 +8,17 @@ all outcomes exist; the same command continues.
 
 from __future__ import annotations
 
-import argparse
-import csv
-import io
 import sys
-import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
-from ackclock.format import significant
 from ackclock.papers.claims import PAPERS
 from ackclock.papers.experiments import experiments_file, settings_of
 from ackclock.papers.standings import CRUDE_MODELS, CrudeVerdict
 from studies.papers import crude_models
 from studies.papers.outcomes import SOURCES, FoundClaim, OutOfTime, Runner
-from studies.papers.page import KEPT, OUT_OF_TIME, SEEDS
+from studies.papers.page import KEPT, SEEDS, ours
+from studies.papers.parts import OUT_OF_TIME, csv_text, deadline, parser
 
 COLUMNS = ("claim", "model", "verdict", "ours")
 
@@ -48,36 +43,23 @@ def rows(runner: Runner) -> Iterator[list[str]]:
         for model, outcomes in found.items():
             result, ran = outcomes[claim]
             if any(changes(runner.paper, experiment, model) for experiment in ran):
-                yield [claim, model, _verdict(result), _ours(result)]
+                yield [claim, model, _verdict(result), ours(result) if result else ""]
 
 
 def _verdict(found: FoundClaim | None) -> CrudeVerdict:
     return "no verdict" if found is None or not found.decided else "holds" if found.verdict == "holds" else "fails"
 
 
-def _ours(found: FoundClaim | None) -> str:
-    return significant(found.ours, 4) if found and found.ours is not None else ""
-
-
 def write(runner: Runner) -> None:
     """Write a paper's ``crude.csv``."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(rows(runner))
     place = SOURCES / "papers" / runner.paper.replace("-", "_") / "crude.csv"
-    place.write_text(text.getvalue(), "utf-8")
+    place.write_text(csv_text(COLUMNS, rows(runner)), "utf-8")
 
 
 def main() -> int:
     """Run the crude models of each paper."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=PAPERS, action="append", help="a paper; may be repeated")
-    parser.add_argument("--kept", type=Path, default=KEPT)
-    parser.add_argument("--workers", type=int)
-    parser.add_argument("--minutes", type=float, help="end with status 3 when this time is over; run again")
-    asked = parser.parse_args()
-    until = time.monotonic() + 60.0 * asked.minutes if asked.minutes is not None else None
+    asked = parser(__doc__, KEPT).parse_args()
+    until = deadline(asked.minutes)
     unfinished = []
     for paper in asked.only or PAPERS:
         try:

@@ -11,13 +11,9 @@ and what the alternatives do stays as in `readings.csv`.
 
 from __future__ import annotations
 
-import argparse
-import csv
-import io
 import re
 import sys
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
@@ -49,6 +45,7 @@ from ackclock.papers.standings import (
 )
 from studies.papers.causes import CauseResult, examine
 from studies.papers.outcomes import DURATION, SOURCES, FoundClaim, Outcome, OutOfTime, Runner
+from studies.papers.parts import OUT_OF_TIME, csv_text, deadline, markdown_table, parser
 
 SEEDS = {"asymmetry": 10, "wimax-measured": 3}
 """Seeds by paper, 1 for the others: a run of wimax-simulated lasts minutes for each."""
@@ -61,7 +58,6 @@ SCORES = (
     *("fail: cause shown", "cause suggested", "holds with another reading", "unexplained"),
     *("not decidable", "experiments", "predicted", "came true"),
 )
-OUT_OF_TIME = 3
 
 
 @dataclass(frozen=True)
@@ -111,30 +107,23 @@ def _stored(paper: str, choice: Outcome, reading: Reading, alternative: Alternat
     return Outcome(claims, frozenset())
 
 
-def _csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
 def keep(found: PaperOutcomes) -> None:
     """Write `readings.csv` and `causes.csv` of a paper, where it has alternatives and causes."""
     folder = SOURCES / "papers" / found.paper.replace("-", "_")
     if found.alternatives:
         rows = [
-            [claim, reading.name, each.name, result.verdict, _ours(result)]
+            [claim, reading.name, each.name, result.verdict, ours(result)]
             for reading, each, outcome in found.alternatives
             for claim, result in outcome.changed(found.choice)
         ]
-        (folder / "readings.csv").write_text(_csv(READINGS, rows), "utf-8")
+        (folder / "readings.csv").write_text(csv_text(READINGS, rows), "utf-8")
     if suspected_causes(found.paper):
-        (folder / "causes.csv").write_text(_csv(CAUSES, [each.row() for each in found.causes]), "utf-8")
+        (folder / "causes.csv").write_text(csv_text(CAUSES, [each.row() for each in found.causes]), "utf-8")
     forget_outcomes()
 
 
-def _ours(result: FoundClaim) -> str:
+def ours(result: FoundClaim) -> str:
+    """Our figure, or "" without one."""
     return significant(result.ours, 4) if result.ours is not None else ""
 
 
@@ -152,7 +141,7 @@ def _choices(paper: str) -> str:
         [each.name, each.choice, each.source, ", ".join(sorted(each.calibrated_on)) or "-"]
         for each in readings_of(paper)
     ]
-    return _table(["reading", "choice", "source", "calibrated on (not judged)"], rows)
+    return markdown_table(["reading", "choice", "source", "calibrated on (not judged)"], rows)
 
 
 def _alternatives(found: PaperOutcomes) -> str:
@@ -167,7 +156,7 @@ def _alternatives(found: PaperOutcomes) -> str:
         )
         hold, fail = outcome.simulated()
         rows.append([f"{reading.name}: {each.name}", str(hold), str(fail), gained or "-", lost or "-"])
-    return _table(["alternative", "hold", "fail", "hold with it only", "fail with it only"], rows)
+    return markdown_table(["alternative", "hold", "fail", "hold with it only", "fail with it only"], rows)
 
 
 def _causes(paper: str) -> list[str]:
@@ -188,12 +177,12 @@ def _causes(paper: str) -> list[str]:
                 made = f"{each.commit}, {each.date}" if (each := experiment.predicted) else "chosen"
                 rows.append([cause.text, experiment.name, made, str(experiment.requirement), figures])
     heads = ["suspected cause", "experiment", "predicted in", "each claim must", "ours -> with the experiment"]
-    return [_table(heads, rows)] if rows else []
+    return [markdown_table(heads, rows)] if rows else []
 
 
 def _withdrawn(paper: str) -> list[str]:
     rows = [[", ".join(each.claims), each.cause, each.refuted_by] for each in withdrawn_causes(paper)]
-    return [_table(["withdrawn", "the cause that was named", "refuted by"], rows)] if rows else []
+    return [markdown_table(["withdrawn", "the cause that was named", "refuted by"], rows)] if rows else []
 
 
 def _holding(found: PaperOutcomes) -> list[str]:
@@ -208,7 +197,7 @@ def _holding(found: PaperOutcomes) -> list[str]:
         if ran:
             rows.append([model, change, *by_verdict])
     heads = ["crude model", "in the link", *(f"holding claims that {words}" for words in ("hold", "fail", "have none"))]
-    return [_table(heads, rows)] if rows else []
+    return [markdown_table(heads, rows)] if rows else []
 
 
 def _undecidable(found: PaperOutcomes) -> list[str]:
@@ -216,22 +205,22 @@ def _undecidable(found: PaperOutcomes) -> list[str]:
         [", ".join(each.claims), "; ".join(each.quotes), each.source, ", ".join(_decidable_ours(found, each.claims))]
         for each in undecidable_claims(found.paper)
     ]
-    return [_table(["not decidable", "the paper has", "noted in", "ours"], rows)] if rows else []
+    return [markdown_table(["not decidable", "the paper has", "noted in", "ours"], rows)] if rows else []
 
 
 def _decidable_ours(found: PaperOutcomes, claims: Sequence[str]) -> list[str]:
-    return [_ours(found.choice.claims[name]) or "-" for name in claims]
+    return [ours(found.choice.claims[name]) or "-" for name in claims]
 
 
 def _failing(found: PaperOutcomes) -> str:
     claims = {claim.id: claim for claim in claims_of(found.paper)}
     rows = [
-        [name, claims[name].metric, claims[name].value, _ours(each) or "-", WORDS[cause.kind], cause.text]
+        [name, claims[name].metric, claims[name].value, ours(each) or "-", WORDS[cause.kind], cause.text]
         for name, each, unless in found.failing
         if (cause := failing_cause(found.paper, name, unless))
     ]
     heads = ["fails", "metric", "paper", "ours", "class", "cause"]
-    return _table(heads, rows) if rows else "No simulated claim fails."
+    return markdown_table(heads, rows) if rows else "No simulated claim fails."
 
 
 def score(found: PaperOutcomes) -> list[str]:
@@ -247,11 +236,6 @@ def score(found: PaperOutcomes) -> list[str]:
     undecidable = sum(len(each.claims) for each in undecidable_claims(found.paper))
     made = predictions(found.paper)
     return [found.paper, *map(str, (*counts, undecidable, made.experiments, made.predicted, made.true))]
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def page(scores: Sequence[Sequence[str]], parts: Mapping[str, str]) -> str:
@@ -280,7 +264,8 @@ def page(scores: Sequence[Sequence[str]], parts: Mapping[str, str]) -> str:
         f"which {total[9]} came true."
     )
     return (
-        "\n\n".join(["# Readings of the papers", fill(lead, 100), _table(SCORES, rows), share, *parts.values()]) + "\n"
+        "\n\n".join(["# Readings of the papers", fill(lead, 100), markdown_table(SCORES, rows), share, *parts.values()])
+        + "\n"
     )
 
 
@@ -296,16 +281,12 @@ def _existing(file: Path) -> tuple[dict[str, list[str]], dict[str, str]]:
 
 def main() -> int:
     """Run the alternatives and experiments, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", nargs="?", type=Path)
-    parser.add_argument("--only", choices=PAPERS, action="append", help="a paper; may be repeated")
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--causes", action="store_true", help="leave the alternatives as in readings.csv")
-    parser.add_argument("--kept", type=Path, default=KEPT)
-    parser.add_argument("--workers", type=int)
-    parser.add_argument("--minutes", type=float, help="end with status 3 when this time is over; run again")
-    asked = parser.parse_args()
-    until = time.monotonic() + 60.0 * asked.minutes if asked.minutes is not None else None
+    options = parser(__doc__, KEPT)
+    options.add_argument("file", nargs="?", type=Path)
+    options.add_argument("--seeds", type=int)
+    options.add_argument("--causes", action="store_true", help="leave the alternatives as in readings.csv")
+    asked = options.parse_args()
+    until = deadline(asked.minutes)
     scores, parts = _existing(asked.file) if asked.file else ({}, {})
     unfinished = []
     for paper in asked.only or PAPERS:

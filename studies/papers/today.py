@@ -9,7 +9,6 @@ before all runs exist, with a page of the papers that are done; the same command
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import time
@@ -30,6 +29,7 @@ from ackclock.papers.on_link.words import VERDICTS, answered, figure, stated
 from ackclock.papers.reproduce import FULL_SEEDS
 from ackclock.simulation.runner import RunSpec, RunStore
 from studies.papers.outcomes import OutOfTime
+from studies.papers.parts import OUT_OF_TIME, deadline, markdown_table, parser
 
 if TYPE_CHECKING:
     from ackclock.documents.reproduce import AskedQuestion, PaperOnLink
@@ -38,7 +38,6 @@ LINKS = ("nr-uplink", "docsis-3.1")
 KEPT = Path("runs/papers-today")
 LONGEST = "wimax-simulated"
 """It runs last: its windows are not limited by the hosts."""
-OUT_OF_TIME = 3
 FIGURE = re.compile(r"\{(?P<link>[^:{}]+):(?P<question>[^:{}]+)(?::(?P<side>point|base))?\}")
 """In a sentence: `{LINK:QUESTION}` is the answer, with `:point` or `:base` a figure."""
 
@@ -154,8 +153,8 @@ def part(paper: str, found: Documents) -> str:
             f"## {paper}",
             fill(f"The paper ({paper_sentence['where']}): {paper_sentence['paper']}", 100),
             fill(f"Today: {sentence(paper, found)}", 100),
-            _table(heads, rows),
-            _table(["not on another link", "why"], stays),
+            markdown_table(heads, rows),
+            markdown_table(["not on another link", "why"], stays),
         ]
     )
 
@@ -189,11 +188,6 @@ def score(found: Documents) -> list[list[str]]:
     return rows
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
 def page(found: Documents) -> str:
     """The whole page."""
     lead = (
@@ -216,7 +210,7 @@ def page(found: Documents) -> str:
                 "# The papers on today's links",
                 fill(lead, 100),
                 "\n".join(links),
-                _table(heads, score(found)),
+                markdown_table(heads, score(found)),
                 counted,
                 *(part(paper, found) for paper in found),
             ]
@@ -245,14 +239,10 @@ def _has(found: Documents, paper: str, link: str) -> bool:
 
 def main() -> int:
     """Run the papers on the links, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", nargs="?", type=Path)
-    parser.add_argument("--only", choices=PAPERS, action="append", help="a paper; may be repeated")
-    parser.add_argument("--kept", type=Path, default=KEPT)
-    parser.add_argument("--workers", type=int)
-    parser.add_argument("--minutes", type=float, help="end with status 3 when this time is over; run again")
-    asked = parser.parse_args()
-    until = time.monotonic() + 60.0 * asked.minutes if asked.minutes is not None else None
+    options = parser(__doc__, KEPT)
+    options.add_argument("file", nargs="?", type=Path)
+    asked = options.parse_args()
+    until = deadline(asked.minutes)
     only = asked.only or list(PAPERS)
     found = documents(asked.kept, until, asked.workers, only)
     if found and asked.file:
