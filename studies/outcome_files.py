@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -62,3 +63,17 @@ def write_page(path: Path | None, text: str) -> None:
         atomic_write(path, text.encode())
     else:
         sys.stdout.write(text)
+
+
+def oracle_page(description: str | None, folder: str, page: Callable[[Path], Iterable[str]]) -> int:
+    """The command of a page made from the tables in a folder of ACKCLOCK_ORACLES: [FILE]. Without
+    that folder it says so, and leaves the page as it is.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("file", nargs="?", type=Path, help="the page; the terminal without it")
+    file = parser.parse_args().file
+    if "ACKCLOCK_ORACLES" not in os.environ:
+        sys.stderr.write(f"skipped: ACKCLOCK_ORACLES names no folder with {folder}\n")
+        return 0
+    write_page(file, "".join(page(Path(os.environ["ACKCLOCK_ORACLES"]) / folder)))
+    return 0

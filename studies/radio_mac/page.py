@@ -6,12 +6,10 @@
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from studies.outcome_files import oracle_page
 from studies.radio_mac.cells import SEEDS, STREAM_SECONDS, TcpFigures, Transfers, idle, streams, transfers
 
 TITLE = """# Packet radio beside its authors' MAC for ns-2
@@ -153,20 +151,5 @@ def _page(folder: Path) -> Iterable[str]:
     yield from _transfers(folder)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", nargs="?", type=Path, help="the page; the terminal without it")
-    options = parser.parse_args()
-    if "ACKCLOCK_ORACLES" not in os.environ:
-        sys.stderr.write("skipped: ACKCLOCK_ORACLES names no folder with ns2-wimax\n")
-        return 0
-    text = "".join(_page(Path(os.environ["ACKCLOCK_ORACLES"]) / "ns2-wimax"))
-    if options.file is None:
-        sys.stdout.write(text)
-    else:
-        options.file.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(oracle_page(__doc__, "ns2-wimax", _page))
