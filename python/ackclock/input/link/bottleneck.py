@@ -81,15 +81,23 @@ def bdp_bytes(hops: Sequence[Hop], direction: str) -> float | None:
     return None if bps is None else bps * base_rtt_ps(hops) / 8e12
 
 
-def _slowest(hops: Sequence[Hop], direction: str) -> Hop:
+def slowest_hop(hops: Sequence[Hop], direction: str) -> Hop | None:
+    """The first hop with the lowest rate of a direction, recorded rates by their mean; None without
+    a rate.
+    """
     rated = [(bps, index) for index, hop in enumerate(hops) if (bps := mean_bps(hop, direction))]
-    if not rated:
+    return hops[min(rated)[1]] if rated else None
+
+
+def _slowest(hops: Sequence[Hop], direction: str) -> Hop:
+    found = slowest_hop(hops, direction)
+    if found is None:
         raise InputError(
             f"no hop that limits the direction {direction}",
             "a link with a rate in that direction, or no choice of queues",
             key="queue",
         )
-    return hops[min(rated)[1]]
+    return found
 
 
 def _of_kind(queue: CheckedTable | None, kind: str) -> dict[str, Any]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from ackclock.errors import InputError
-from ackclock.input.link.bottleneck import AS_IS, bdp_bytes, bottlenecks, slowest_bps
+from ackclock.input.link.bottleneck import AS_IS, bdp_bytes, bottlenecks, slowest_bps, slowest_hop
 from ackclock.input.link.hop import Hop, base_rtt_ps
-from ackclock.input.link.rate import mean_bps
 from ackclock.input.scenario.draft import LINK_KEYS, draft_of, link_path, read_draft
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.sweep_paths import Point
@@ -22,6 +21,7 @@ from ackclock.papers.experiments import experiments_file
 from ackclock.papers.on_link.design import Design, PointTable
 from ackclock.papers.scenarios import scenario_path
 
+T = TypeVar("T")
 BAD_STATE = "5 ms"
 """The mean duration of the channel's bad state, as in wimax-simulated (``readings.toml``)."""
 MIN_WINDOW = 4096
@@ -115,16 +115,9 @@ class Placement:
         one down.
         """
         media = [hop for hop in self.hops if hop.down and hop.medium is not None]
-        rated = [(bps, index) for index, hop in enumerate(self.hops) if (bps := mean_bps(hop, "down"))]
-        if not media and not rated:
-            raise _without_rate()
-        return media[-1] if media else self.hops[min(rated)[1]]
+        return media[-1] if media else self._required(slowest_hop(self.hops, "down"))
 
-    def _required(self, figure: float | None) -> float:
-        if figure is None:
-            raise _without_rate()
-        return figure
-
-
-def _without_rate() -> InputError:
-    return InputError.problem("no hop limits the rate of a direction", "a link with a rate", key="link")
+    def _required(self, found: T | None) -> T:
+        if found is None:
+            raise InputError.problem("no hop limits the rate of a direction", "a link with a rate", key="link")
+        return found
