@@ -20,11 +20,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from math import inf
-from typing import Literal, NotRequired, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast, get_args
 
 from ackclock.input.scenario.sweep_paths import Point
 from ackclock.papers.claims import expand_ids
 from ackclock.papers.readings import Alternative, AlternativeTable, outcomes, readings_file
+
+if TYPE_CHECKING:
+    from ackclock.papers.documents import PredictionCounts
 
 CauseKind = Literal["shown", "suggested", "other_reading", "unexplained"]
 """The class of a failing claim."""
@@ -249,6 +252,10 @@ class Predictions:
     experiments: int
     predicted: int
     true: int
+
+    def as_json(self) -> PredictionCounts:
+        """The entry in documents."""
+        return {"experiments": self.experiments, "predicted": self.predicted, "true": self.true}
 
 
 def predictions(paper: str) -> Predictions:

@@ -99,7 +99,6 @@ class Reproduction(Result):
     @property
     def document(self) -> ReproductionDocument:
         """The document of ``reproduce --json``."""
-        made_of = self.predictions
         made: ReproductionDocument = {
             "paper": self.paper,
             "claims": [self._claim(claim) for claim in self.claims],
@@ -108,11 +107,7 @@ class Reproduction(Result):
             "totals_by": self.totals_by,
             "gated": self.gated,
             "standings": self.standings,
-            "predictions": {
-                "experiments": made_of.experiments,
-                "predicted": made_of.predicted,
-                "true": made_of.true,
-            },
+            "predictions": self.predictions.as_json(),
         }
         if self.figures:
             made["figures"] = [figure.as_json() for figure in self.figures]
@@ -140,11 +135,9 @@ class Reproduction(Result):
     @property
     def verdicts(self) -> pl.DataFrame:
         """One row for each claim: the fields of the JSON, nested names joined by underscores."""
-        import polars as pl
+        from ackclock.simulation.run_files import entries_frame
 
-        from ackclock.simulation.run_files import flat
-
-        return pl.DataFrame([flat(claim.as_json()) for claim in self.claims], infer_schema_length=None, strict=False)
+        return entries_frame(claim.as_json() for claim in self.claims)
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:

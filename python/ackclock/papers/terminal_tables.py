@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from ackclock.papers.causes import predictions
 from ackclock.papers.standings import WORDS, Standing, crude_verdicts, failing_cause
 from ackclock.terminal import text_table
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ackclock.papers.causes import CauseKind, Predictions
+    from ackclock.papers.documents import PredictionCounts
     from ackclock.papers.evidence import By, ClaimResult, Verdict
     from ackclock.papers.reproduce import Reproduction
 
@@ -100,7 +100,7 @@ class PaperSummary(TypedDict):
     simulated: dict[str, int]
     arithmetic: dict[str, int]
     standings: dict[Standing, int]
-    predictions: dict[str, int]
+    predictions: PredictionCounts
     gated: dict[str, int]
     not_tested: int
     why_not: list[ClaimGroup]
@@ -114,7 +114,6 @@ def summary(done: Sequence[Reproduction]) -> list[PaperSummary]:
     for each in done:
         why = by_reason(claim_result for claim_result in each.claims if claim_result.verdict == "not_tested")
         totals, apart = each.totals, each.totals_by
-        made = predictions(each.paper)
         entries.append(
             {
                 "paper": each.paper,
@@ -125,7 +124,7 @@ def summary(done: Sequence[Reproduction]) -> list[PaperSummary]:
                 "simulated": {verdict: apart["simulation"][verdict] for verdict in ("holds", "fails")},
                 "arithmetic": {verdict: apart["arithmetic"][verdict] for verdict in ("holds", "fails")},
                 "standings": each.standings,
-                "predictions": {"experiments": made.experiments, "predicted": made.predicted, "true": made.true},
+                "predictions": each.predictions.as_json(),
                 "gated": each.gated,
                 "not_tested": totals["not_tested"],
                 "why_not": [{"claims": ids, "why": reason} for reason, ids in why.items()],

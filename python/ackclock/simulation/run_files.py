@@ -88,3 +88,10 @@ def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             columns[f"{prefix}{key}"] = value
     return columns
+
+
+def entries_frame(entries: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """A row for each entry of a document, nested names joined by underscores."""
+    import polars as pl
+
+    return pl.DataFrame([flat(entry) for entry in entries], infer_schema_length=None, strict=False)

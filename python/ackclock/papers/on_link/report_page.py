@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ackclock.format import many
 from ackclock.papers.on_link.terminal_tables import link_text
-from ackclock.papers.on_link.words import MEANINGS, VERDICTS, answered, figure, stated
+from ackclock.papers.on_link.words import MEANINGS, VERDICTS, answered, compared, stated
 from ackclock.report.page import Cell, Column, Page, Section, Table
 from ackclock.report.run_input import Environment, read_environment
 from ackclock.storage.run_kind import ON_LINK
@@ -28,7 +29,7 @@ _TONES: dict[Survival, str] = {
 def page(document: PaperOnLink, environment: Environment | None = None) -> Page:
     """The page of the document of ``reproduce PAPER --on LINK --json``."""
     on, sentence = document["on"], document["sentence"]
-    seeds = len(document["seeds"])
+    seeds = many(len(document["seeds"]), "seed")
     version = (environment or {}).get("ackclock", "")
     asked = Section(
         "Statement by statement",
@@ -45,7 +46,7 @@ def page(document: PaperOnLink, environment: Environment | None = None) -> Page:
         sections.append(Section("Not on this link", [stays], "What of the paper cannot be asked here, and why."))
     return Page(
         title=f"{document['paper']} on {on['name']}",
-        subtitle=f"{on['title']}; {seeds} seed{'s' * (seeds != 1)}" + (f", ackclock {version}" if version else ""),
+        subtitle=f"{on['title']}; {seeds}" + (f", ackclock {version}" if version else ""),
         answer=sentence["today"],
         because=f"The paper ({sentence['where']}): {sentence['paper']} The link: {link_text(on)}.",
         sections=sections,
@@ -59,16 +60,12 @@ def _questions(document: PaperOnLink) -> Table:
 
 
 def _row(question: AskedQuestion) -> list[Cell]:
-    unit, today = question["unit"], question["today"]
-    each = [f"{question['point']} {figure(today['point'], unit)}"]
-    if question["base"] is not None and today["base"] is not None:
-        each.append(f"{question['base']} {figure(today['base'], unit)}")
     return [
         Cell(question["text"], ", ".join(question["claims"])),
         Cell(stated(question), question["measure"]),
-        Cell(answered(question), "; ".join(each)),
+        Cell(answered(question), "; ".join(compared(question))),
         Cell(VERDICTS[question["verdict"]], tone=_TONES[question["verdict"]]),
-        Cell(today["why"]),
+        Cell(question["today"]["why"]),
     ]
 
 

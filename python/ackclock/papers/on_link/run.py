@@ -134,11 +134,9 @@ class PutOnLink(Result):
     @property
     def questions(self) -> pl.DataFrame:
         """One row for each question: the fields of the JSON, nested names joined by underscores."""
-        import polars as pl
+        from ackclock.simulation.run_files import entries_frame
 
-        from ackclock.simulation.run_files import flat
-
-        return pl.DataFrame([flat(answer.as_json()) for answer in self.answers], infer_schema_length=None, strict=False)
+        return entries_frame(answer.as_json() for answer in self.answers)
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:

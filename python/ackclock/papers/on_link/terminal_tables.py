@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ackclock.format import rate, significant
-from ackclock.papers.on_link.words import VERDICTS, answered, figure, stated
+from ackclock.format import many, rate, significant
+from ackclock.papers.on_link.words import VERDICTS, answered, compared, stated
 from ackclock.terminal import TextBelow, text_table
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def answer_tables(document: PaperOnLink) -> list[Table]:
     """A row for each statement, the sentences below; then what stays with the paper's network."""
     on, sentence = document["on"], document["sentence"]
-    seeds = len(document["seeds"])
+    seeds = many(len(document["seeds"]), "seed")
     table = TextBelow(
-        title=f"{document['paper']} on {on['name']}: {link_text(on)}; {seeds} seed{'s' * (seeds != 1)}",
+        title=f"{document['paper']} on {on['name']}: {link_text(on)}; {seeds}",
         caption=f"The paper ({sentence['where']}): {sentence['paper']}\n{sentence['today']}",
         title_justify="left",
         caption_justify="left",
@@ -54,9 +54,6 @@ def below(question: AskedQuestion) -> str:
 
 
 def figures(question: AskedQuestion) -> str:
-    """The figures of a question, and what limits its point."""
-    unit, today = question["unit"], question["today"]
-    text = f"{question['measure']}: {question['point']} {figure(today['point'], unit)}"
-    if question["base"] is not None and today["base"] is not None:
-        text += f", {question['base']} {figure(today['base'], unit)}"
+    """The measure of a question with its figures."""
+    text = f"{question['measure']}: {', '.join(compared(question))}"
     return f"{text[:1].upper()}{text[1:]}."

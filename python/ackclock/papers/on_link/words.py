@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, get_args
 
 from ackclock.documents.reproduce import Survival
-from ackclock.format import significant
+from ackclock.format import joined, significant
 
 if TYPE_CHECKING:
     from ackclock.documents.reproduce import AskedQuestion, OurFigure
@@ -55,8 +55,7 @@ def todays_sentence(link: str, questions: Sequence[AskedQuestion], seeds: int) -
     ]
     if counts["undecided"] == 1:
         parts[-1] = "1 is undecided"
-    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"On {link}, of the paper's {len(questions)} statements {listed}."
+    return f"On {link}, of the paper's {len(questions)} statements {joined(parts)}."
 
 
 def change(ratio: float, *, factor: bool = False) -> str:
@@ -121,3 +120,12 @@ def figure(ours: OurFigure, unit: str, *, wide: bool = False) -> str:
     if not wide or ours["n"] < 2 or lo is None or hi is None or lo == hi:
         return text
     return f"{text} ({significant(lo, 3)} to {significant(hi, 3)})"
+
+
+def compared(question: AskedQuestion) -> list[str]:
+    """The figures of a question: of its point, and of its base, if any."""
+    unit, today = question["unit"], question["today"]
+    each = [f"{question['point']} {figure(today['point'], unit)}"]
+    if question["base"] is not None and today["base"] is not None:
+        each.append(f"{question['base']} {figure(today['base'], unit)}")
+    return each
