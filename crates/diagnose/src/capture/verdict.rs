@@ -422,7 +422,7 @@ impl SummaryBuilder {
     pub fn summary(&self, head: &Report) -> CaptureSummary {
         let summary = head.summary.clone().unwrap_or_default();
         let counts = summary.connections;
-        let connections = opened(counts) + counts.midstream;
+        let connections = seen(counts);
         let of_capture = RULES.iter().filter(|rule| match rule.check {
             Check::Capture(check) => check(head),
             _ => false,
@@ -468,14 +468,13 @@ impl SummaryBuilder {
             return (Case { evidence: case.evidence + &besides, ..case }.report(party.verdict()), sentences);
         }
         let noticed = self.defect.as_ref().map(|found| (found, format!("Flow {} {}: {}", found.1, found.2, found.0.sentence)));
-        let is_common = self.defective as f64 >= MATTERS * (opened(counts) + counts.midstream) as f64;
+        let is_common = self.defective as f64 >= MATTERS * seen(counts) as f64;
         if let Some(((defect, flow, direction), evidence)) = noticed.clone().filter(|_| is_common) {
             let case = Case { share: defect.share, flow: Some(*flow), direction: Some(direction), ..Case::default() };
             let sentences = [defect.sentence.clone(), evidence.clone()];
             return (Case { evidence, ..case }.report(verdict_about(defect.kind)), sentences);
         }
-        let all = (opened(counts) + counts.midstream).max(1);
-        let failed = self.failed_of(all);
+        let failed = self.failed_of(seen(counts).max(1));
         if let Some((party, case)) = failed.clone().filter(|(_, case)| case.share >= MATTERS) {
             let sentences = case.sentences.clone().unwrap_or_default();
             return (case.report(party.verdict()), sentences);
@@ -511,7 +510,7 @@ impl SummaryBuilder {
             return Vec::new();
         }
         let counts = summary.connections;
-        let all = (opened(counts) + counts.midstream).max(1);
+        let all = seen(counts).max(1);
         let failed = self.small.iter().map(|(party, failures)| (*party, case_of_failures(failures, all, "failed or waited")));
         failed.chain(self.case_of_recovery(summary, duration_s).map(|case| (Party::Network, case))).collect()
     }
@@ -587,6 +586,11 @@ fn verdict_about(defect: DefectKind) -> &'static str {
 /// Connections whose beginning was captured.
 fn opened(counts: ConnectionCounts) -> u64 {
     counts.established + counts.refused + counts.unanswered + counts.half_open
+}
+
+/// All connections, those too whose beginning was not captured.
+fn seen(counts: ConnectionCounts) -> u64 {
+    opened(counts) + counts.midstream
 }
 
 /// The flow with most time lost.
