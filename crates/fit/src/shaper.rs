@@ -49,7 +49,7 @@ pub fn estimate(runs: &[DirectionFacts], rate: &Fitted<ServiceRate>, draws: usiz
     let is_busy = matches!(rate.evidence.method, RateMethod::Mode | RateMethod::Mean);
     let packet = f64::from(runs.iter().find_map(DirectionFacts::common_len)?);
     let best_of = |rates: &mut dyn Iterator<Item = f64>| {
-        let spread = |rate: f64| Some((rate, bursts(&passages(runs, rate), rate, packet).spread()?));
+        let spread = |rate: f64| Some((rate, bursts(&passages(runs, rate, None), rate, packet).spread()?));
         rates.filter_map(spread).min_by(|a, b| a.1.total_cmp(&b.1)).map(|best| best.0)
     };
     // Long bursts have a share in the mean rate, and none in the rate of most arrivals.
@@ -58,9 +58,18 @@ pub fn estimate(runs: &[DirectionFacts], rate: &Fitted<ServiceRate>, draws: usiz
     for step in LIMITS.shaper_steps {
         best = best_of(&mut (-LIMITS.shaper_side..=LIMITS.shaper_side).map(move |i| best * (1.0 + step * f64::from(i))))?;
     }
-    let passages = passages(runs, best);
-    let bursts = bursts(&passages, best, packet);
-    let burst = bursts.quantile(0.5)?;
+    let mut passed = passages(runs, best, None);
+    let mut waited = bursts(&passed, best, packet);
+    let mut burst = waited.quantile(0.5)?;
+    for _ in 0..LIMITS.rate_rounds {
+        passed = passages(runs, best, Some(burst));
+        waited = bursts(&passed, best, packet);
+        let before = std::mem::replace(&mut burst, waited.quantile(0.5)?);
+        if burst == before {
+            break;
+        }
+    }
+    let (passages, bursts) = (passed, waited);
     let at_once: Vec<&Passage> = passages.iter().filter(|p| p.level >= burst / 4.0 && p.level <= burst - 2.0 * packet).collect();
     let mut shares: Vec<f64> = at_once.iter().map(|p| p.wait * best / p.level).collect();
     shares.sort_unstable_by(f64::total_cmp);
@@ -104,8 +113,9 @@ fn common_rate(runs: &[DirectionFacts]) -> Option<f64> {
     quantile_of_sorted(&rates, 0.5)
 }
 
-/// The packets that arrived, with what is missing from a bucket that earns `rate` bytes per nanosecond.
-fn passages(runs: &[DirectionFacts], rate: f64) -> Vec<Passage> {
+/// The packets that arrived, with what is missing from a bucket that earns `rate` bytes per nanosecond. A packet
+/// that is dropped while a bucket of `burst` has tokens for it used them: the queue of the line behind dropped it.
+fn passages(runs: &[DirectionFacts], rate: f64, burst: Option<f64>) -> Vec<Passage> {
     let mut passages = Vec::new();
     for facts in runs {
         let common = facts.common_len();
@@ -119,7 +129,11 @@ fn passages(runs: &[DirectionFacts], rate: f64) -> Vec<Passage> {
                     let wait = (arrival - packet.sent - floor) as f64;
                     passages.push(Passage { level, wait, arrival, len: packet.len });
                 }
-                Outcome::Lost { channel } if channel < LIMITS.channel_probability => continue,
+                Outcome::Lost { channel } if channel < LIMITS.channel_probability => {
+                    if burst.is_none_or(|burst| level > burst) {
+                        continue;
+                    }
+                }
                 Outcome::Lost { .. } | Outcome::Uncaptured | Outcome::OutsideCapture => {}
             }
             bucket.take(packet.len);
@@ -198,6 +212,21 @@ mod tests {
             assert!((fit.burst.value.unwrap() - burst).abs() < 3000.0, "{burst} {fit:?}");
             assert!(fit.burst.lo.unwrap() <= burst && burst <= fit.burst.hi.unwrap(), "{burst} {fit:?}");
         }
+    }
+
+    #[test]
+    fn burst_has_the_tokens_of_packets_that_the_line_behind_drops() {
+        // The line's queue drops one of ten that follow each other at once; then many wait for tokens.
+        let (rate, burst) = (2.5e6, 64e3);
+        let mut runs = shaped(rate, burst);
+        let floor = runs[0].floor().unwrap();
+        for (i, packet) in runs[0].packets.iter_mut().enumerate() {
+            if i % 10 == 3 && packet.delay().is_some_and(|delay| delay < floor + MS) {
+                packet.outcome = Outcome::Lost { channel: 0.0 };
+            }
+        }
+        let fit = fitted(&runs).unwrap();
+        assert!((fit.burst.value.unwrap() - burst).abs() < 2000.0, "{fit:?}");
     }
 
     #[test]
