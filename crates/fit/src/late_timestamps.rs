@@ -81,14 +81,23 @@ fn bulks(facts: &DirectionFacts) -> BTreeMap<u32, DelayBulk> {
         return found;
     }
     // Hardly a packet is isolated by a floor that is milliseconds too low. Where most delays are alike no queue
-    // stands, whose delays come in steps of a service time.
-    let mut delays: Vec<i64> = facts.packets.iter().filter_map(LinkPacket::delay).collect();
+    // stands, whose delays come in steps of a service time; behind a queue that is empty now and then, the packets
+    // that found it so agree.
+    let all = facts.packets.iter().filter_map(LinkPacket::delay).collect();
+    let isolated = facts.isolated(floor).into_iter().filter_map(|index| facts.packets[index].delay()).collect();
+    let by_isolated = || alike(isolated, LIMITS.isolated_shares);
+    match alike(all, (LIMITS.edge_shares.0, 0.5)).or_else(by_isolated) {
+        Some(low) => bulks_above(facts, low),
+        None => BTreeMap::new(),
+    }
+}
+
+/// The delay with the first of these shares of the delays below it, if that with the second is hardly larger.
+fn alike(mut delays: Vec<i64>, shares: (f64, f64)) -> Option<i64> {
     delays.sort_unstable();
     let at = |share: f64| delays.get((share * delays.len() as f64) as usize).copied();
-    match at(LIMITS.edge_shares.0).zip(at(0.5)) {
-        Some((low, median)) if (median - low) as f64 <= LIMITS.host_noise_ns => bulks_above(facts, low),
-        _ => BTreeMap::new(),
-    }
+    let (low, high) = at(shares.0).zip(at(shares.1))?;
+    (delays.len() >= LIMITS.min_alike && (high - low) as f64 <= LIMITS.host_noise_ns).then_some(low)
 }
 
 fn bulks_above(facts: &DirectionFacts, floor: i64) -> BTreeMap<u32, DelayBulk> {
@@ -184,6 +193,20 @@ mod tests {
             packet.outcome = Outcome::Arrived(packet.sent + 20_000 * US + (i as i64 % 600 / 10) * 1000 * US);
         }
         assert!(corrected(&facts).late.is_none());
+    }
+
+    #[test]
+    fn late_timestamps_are_found_before_a_queue_that_is_empty_now_and_then() {
+        // Bursts of 20 packets each 60 ms at a link of 1 ms a packet: one in 20 finds it empty.
+        let mut facts = path(|_| 0);
+        for (i, packet) in facts.packets.iter_mut().enumerate() {
+            packet.sent = (i as i64 / 20 * 60_000 + i as i64 % 20 * 200) * US;
+            packet.outcome = Outcome::Arrived((i as i64 / 20 * 60_000 + i as i64 % 20 * 1000 + 20_000) * US);
+        }
+        assert!(corrected(&facts).late.is_none());
+        let mended = corrected(&stamped(facts, 203));
+        let (floor, range) = (mended.floor().unwrap(), mended.late.unwrap() as i64);
+        assert!(floor >= 19_500 * US && (19_980 * US..20_100 * US).contains(&(floor + range)), "{floor} {range}");
     }
 
     #[test]

@@ -19,6 +19,10 @@ thresholds! {
     /// shares of them below.
     min_bulk_packets: usize = 150;
     edge_shares: (f64, f64) = (0.02, 0.1);
+    /// Shares of the delays of isolated packets between which these are alike where most found an empty queue, and the
+    /// minimum number of delays that agree: stalls make few of them too small.
+    isolated_shares: (f64, f64) = (0.3, 0.7);
+    min_alike: usize = 50;
     /// Minimum distance of the smallest delay from the edge, relative to the edge's width, of one that a stall of the
     /// host made: that of 100,000 normal delays is three widths.
     min_outlier_edges: f64 = 3.5;
