@@ -37,6 +37,7 @@ pub mod link;
 pub mod medium;
 pub mod network;
 pub mod queue;
+pub mod score;
 pub mod tcp;
 
 pub use element::{DropReason, Element, Event, Output, Port};

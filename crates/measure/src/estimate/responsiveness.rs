@@ -2,11 +2,8 @@
 //! and HTTP).
 
 use ackclock_contract::Document;
-use ackclock_core::statistics::nearest_rank;
+use ackclock_core::score::responsiveness::{round_trips_per_minute, trimmed_mean};
 use serde::Serialize;
-
-/// Samples above this quantile are trimmed, as in the draft.
-const TRIM: f64 = 0.95;
 
 /// RTT samples in milliseconds.
 #[derive(Debug, Clone, Default)]
@@ -33,17 +30,8 @@ pub struct Responsiveness {
 pub fn responsiveness(trips: &RttSamples) -> Option<Responsiveness> {
     let beside = (trimmed_mean(&trips.handshakes)? + trimmed_mean(&trips.exchanges)?) / 2.0;
     let on = trimmed_mean(&trips.on_load)?;
-    let mean = (beside + on) / 2.0;
-    let probes = trips.handshakes.len();
-    (mean > 0.0).then(|| Responsiveness { rpm: 60_000.0 / mean, beside_load_ms: beside, on_load_ms: on, probes })
-}
-
-/// Mean of the samples up to the 95th percentile.
-fn trimmed_mean(values: &[f64]) -> Option<f64> {
-    let mut all = values.to_vec();
-    all.sort_unstable_by(f64::total_cmp);
-    let kept = nearest_rank(all.len() as u64, TRIM) as usize;
-    (kept > 0).then(|| all[..kept].iter().sum::<f64>() / kept as f64)
+    let rpm = round_trips_per_minute(beside, on)?;
+    Some(Responsiveness { rpm, beside_load_ms: beside, on_load_ms: on, probes: trips.handshakes.len() })
 }
 
 #[cfg(test)]
