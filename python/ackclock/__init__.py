@@ -37,7 +37,21 @@ if TYPE_CHECKING:
     from ackclock.emulation.run import Emulation, emulate
     from ackclock.errors import InputError, RunFailed
     from ackclock.fitting import Fit, fit
-    from ackclock.input.objects import Bulk, ConstantRate, Flow, Hop, Link, OnOff, Probe, Tcp, Transfer, Web
+    from ackclock.input.objects import (
+        Bulk,
+        Call,
+        ConstantRate,
+        Flow,
+        Game,
+        Hop,
+        Link,
+        OnOff,
+        Page,
+        Probe,
+        Tcp,
+        Transfer,
+        Web,
+    )
     from ackclock.link_import import LinkImport, import_link
     from ackclock.measurement import Measurement, measure, serve
     from ackclock.papers.on_link.run import PutOnLink, reproduce_on
@@ -95,7 +109,22 @@ _HOME = {
     "Result": "result",
     "FolderResult": "result_folder",
     **dict.fromkeys(
-        ("Link", "Hop", "Flow", "Tcp", "Bulk", "Transfer", "ConstantRate", "OnOff", "Web", "Probe"), "input.objects"
+        (
+            "Link",
+            "Hop",
+            "Flow",
+            "Tcp",
+            "Bulk",
+            "Transfer",
+            "ConstantRate",
+            "OnOff",
+            "Web",
+            "Page",
+            "Call",
+            "Game",
+            "Probe",
+        ),
+        "input.objects",
     ),
 }
 
@@ -104,6 +133,7 @@ __all__ = [
     "Advice",
     "Analysis",
     "Bulk",
+    "Call",
     "Comparison",
     "Congestion",
     "CongestionControl",
@@ -113,6 +143,7 @@ __all__ = [
     "Fit",
     "Flow",
     "FolderResult",
+    "Game",
     "Hop",
     "InputError",
     "Link",
@@ -120,6 +151,7 @@ __all__ = [
     "Loss",
     "Measurement",
     "OnOff",
+    "Page",
     "Probe",
     "PutOnLink",
     "RateController",

@@ -78,7 +78,13 @@ def test_list_has_workloads_and_every_metric_of_a_run(capsys: pytest.CaptureFixt
     flow |= dict.fromkeys(("goodput_bps", "throughput_bps", "idle_share"), 1.0)
     flow |= dict.fromkeys(("retransmitted_segments", "timeouts", "fast_retransmits", "window_cuts"), 0)
     flow |= {"rtt_ms": {"min": 1.0, "mean": 1.0, "p95": 1.0}, "from_s": 0.0, "end_s": 1.0}
+    scores = {
+        "call": {"mos": {"mean": 4.4, "p10": 4.0}},
+        "page": {"load_s": 1.0, "byte_index_s": 0.5},
+        "game": {"late_share": 0.0},
+    }
     flows = [{**flow, "flow": name} for name in ("a", "b", "opposite-1")]
+    flows += [{**flow, "flow": kind, "app": {"kind": kind, "score": score}} for kind, score in scores.items()]
     assert set(of_flows({"flows": flows, "hops": []}, "opposite")) == set(METRICS)
     assert set(api.list_workloads()) >= {"bulk", "web", "onoff"}
 

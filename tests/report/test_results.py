@@ -222,6 +222,9 @@ def test_link_is_loaded_changed_and_written(tmp_path) -> None:
         (ackclock.OnOff, "OnOff", {"kind"}),
         (Probe, "Probe", {"kind"}),
         (Web, "Web", {"kind"}),
+        (ackclock.Page, "Page", {"kind"}),
+        (ackclock.Call, "Call", {"kind"}),
+        (ackclock.Game, "Game", {"kind"}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

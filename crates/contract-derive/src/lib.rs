@@ -98,8 +98,12 @@ fn of_names<'a>(input: &DeriveInput, variants: impl Iterator<Item = &'a Variant>
 
 /// `shape` of an enum with values, which serde writes as an object with one key.
 fn of_kinds<'a>(input: &DeriveInput, variants: impl Iterator<Item = &'a Variant>) -> Result<TokenStream> {
-    if let Some(tag) = settings(&input.attrs, "serde")?.text("tag") {
-        return of_tagged(input, &tag, variants);
+    let serde = settings(&input.attrs, "serde")?;
+    if serde.has("untagged") {
+        return of_structs(input, None, variants);
+    }
+    if let Some(tag) = serde.text("tag") {
+        return of_structs(input, Some(&tag), variants);
     }
     let (name, text) = (input.ident.to_string(), text_of(&input.attrs));
     let mut steps = Vec::new();
@@ -137,8 +141,9 @@ fn of_kinds<'a>(input: &DeriveInput, variants: impl Iterator<Item = &'a Variant>
     })
 }
 
-/// `shape` and `fields` of an enum with values, which serde writes as a struct with a kind.
-fn of_tagged<'a>(input: &DeriveInput, tag: &str, variants: impl Iterator<Item = &'a Variant>) -> Result<TokenStream> {
+/// `shape` and `fields` of an enum with values, which serde writes as one of several structs: with a
+/// kind under the key `tag`, or untagged.
+fn of_structs<'a>(input: &DeriveInput, tag: Option<&str>, variants: impl Iterator<Item = &'a Variant>) -> Result<TokenStream> {
     let (name, text) = (input.ident.to_string(), text_of(&input.attrs));
     let (mut kinds, mut steps) = (Vec::new(), Vec::new());
     for variant in variants {
@@ -161,13 +166,19 @@ fn of_tagged<'a>(input: &DeriveInput, tag: &str, variants: impl Iterator<Item = 
         };
         steps.push(quote!(::ackclock_contract::add_kind(&mut fields, #of_variant);));
     }
+    let kind = tag.map(|tag| {
+        quote! {
+            let kinds = ::ackclock_contract::Shape::Names(vec![#(#kinds.to_owned()),*]);
+            fields.push(::ackclock_contract::Field::new(#tag, "", kinds, false));
+        }
+    });
     Ok(quote! {
         fn shape(types: &mut ::ackclock_contract::Types) -> ::ackclock_contract::Shape {
             types.add(#name, #text, <Self as ::ackclock_contract::Document>::fields)
         }
         fn fields(types: &mut ::ackclock_contract::Types) -> Vec<::ackclock_contract::Field> {
-            let kinds = ::ackclock_contract::Shape::Names(vec![#(#kinds.to_owned()),*]);
-            let mut fields = vec![::ackclock_contract::Field::new(#tag, "", kinds, false)];
+            let mut fields = Vec::new();
+            #kind
             #(#steps)*
             fields
         }

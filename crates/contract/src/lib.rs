@@ -2,7 +2,7 @@
 //! JSON Schema and its type in Python follow from the struct and are written nowhere else:
 //! `ackclock._native.document_types` lists them.
 //!
-//! The derive reads serde's attributes `rename`, `rename_all`, `tag`, `flatten`, `skip` and
+//! The derive reads serde's attributes `rename`, `rename_all`, `tag`, `untagged`, `flatten`, `skip` and
 //! `skip_serializing_if`. Of a field, `#[document(names("down", "up"))]` lists the values of a text,
 //! `#[document(nullable)]` marks a number that may be infinite, which JSON writes as null, and
 //! `#[document(optional)]` a key that documents of earlier versions lack.

@@ -1,6 +1,6 @@
 //! The interface between endpoints of flows and the network.
 
-use crate::app::{ExternalHost, ProbeReflector, Prober, UdpSink, UdpSource};
+use crate::app::{CallEnd, ExternalHost, GameClient, ProbeReflector, Prober, UdpSink, UdpSource};
 use crate::autorate::{PingReflector, Pinger};
 use crate::packet::{Arena, Body, BodyId, Ecn, Kind};
 use crate::tcp::TcpEndpoint;
@@ -41,6 +41,8 @@ pub enum AnyEndpoint {
     UdpSink(Box<UdpSink>),
     Prober(Box<Prober>),
     ProbeReflector(Box<ProbeReflector>),
+    CallEnd(Box<CallEnd>),
+    GameClient(Box<GameClient>),
     Pinger(Box<Pinger>),
     PingReflector(Box<PingReflector>),
     /// A real host.
@@ -59,6 +61,8 @@ macro_rules! dispatch {
                 AnyEndpoint::UdpSink($e) => $call,
                 AnyEndpoint::Prober($e) => $call,
                 AnyEndpoint::ProbeReflector($e) => $call,
+                AnyEndpoint::CallEnd($e) => $call,
+                AnyEndpoint::GameClient($e) => $call,
                 AnyEndpoint::Pinger($e) => $call,
                 AnyEndpoint::PingReflector($e) => $call,
                 AnyEndpoint::ExternalHost($e) => $call,

@@ -32,6 +32,8 @@ pub fn tcp_of(endpoint: &AnyEndpoint) -> Option<&TcpEndpoint> {
         | AnyEndpoint::UdpSink(_)
         | AnyEndpoint::Prober(_)
         | AnyEndpoint::ProbeReflector(_)
+        | AnyEndpoint::CallEnd(_)
+        | AnyEndpoint::GameClient(_)
         | AnyEndpoint::Pinger(_)
         | AnyEndpoint::PingReflector(_)
         | AnyEndpoint::ExternalHost(_) => None,

@@ -2,7 +2,7 @@
 
 use crate::build::{BuiltNetwork, DirectedHop};
 use crate::jobs::Jobs;
-use crate::metrics::{FlowMetrics, FlowPath, HopMetrics, HopShare, PathTimes};
+use crate::metrics::{AppScore, FlowMetrics, FlowPath, HopMetrics, HopShare, PathTimes};
 use crate::plan::{Direction, Flow, Hop, Plan, Proxy};
 use ackclock_contract::Document;
 use ackclock_core::Span;
@@ -65,6 +65,12 @@ pub struct FlowRow {
     /// Absent except for datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramRow>,
+    /// Absent except for calls, games, and the first connection of a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app: Option<AppRow>,
+    /// The flow whose page this is a further connection of. Absent for other flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
     /// Absent except for probes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeRow>,
@@ -130,6 +136,17 @@ pub struct DatagramRow {
     /// The p95 of the one-way delay of those and of the received ones; a lost one counts as infinite
     /// (RFC 7679, section 5.1). None where it is infinite.
     pub delay_p95_ms: Option<f64>,
+}
+
+/// The application of a flow as people feel it.
+#[derive(Debug, Clone, Serialize, Document)]
+pub struct AppRow {
+    #[document(names("call", "game", "page"))]
+    pub kind: &'static str,
+    /// Formulas and limits: docs/models/scores.md.
+    pub score: AppScore,
+    /// How users take a call (ITU-T G.109); null where no grade is published.
+    pub grade: Option<&'static str>,
 }
 
 /// The probes of one size, over the whole run.
@@ -218,6 +235,7 @@ pub fn summarize(plan: &Plan, world: &BuiltNetwork, metrics: &RunMetrics<'_>) ->
                 let variant = plan.sender_tcp(i).map_or_else(|| "udp".to_owned(), |tcp| tcp.variant_name().to_owned());
                 FlowRow {
                     feeds: plan.feeds(i).map(|next| plan.flows[next].name.clone()),
+                    part_of: plan.first_connection(i).map(|first| plan.flows[first].name.clone()),
                     variant,
                     path: f.tcp.as_ref().map(|_| path_row(plan, world, path_times, i, f)),
                     ..flow_row(flow, f, start)
@@ -286,7 +304,13 @@ fn payload_of(flow: &Flow) -> u64 {
     use crate::plan::{UDP_HEADER, WorkloadConfig};
     match (flow.tcp_at(flow.direction), flow.workload) {
         (Some(tcp), _) => u64::from(tcp.segment),
-        (None, WorkloadConfig::Cbr { packet, .. } | WorkloadConfig::Onoff { packet, .. }) => u64::from(packet - UDP_HEADER),
+        (
+            None,
+            WorkloadConfig::Cbr { packet, .. }
+            | WorkloadConfig::Onoff { packet, .. }
+            | WorkloadConfig::Call { packet, .. }
+            | WorkloadConfig::Game { packet, .. },
+        ) => u64::from(packet - UDP_HEADER),
         (None, _) => 1,
     }
 }
@@ -311,6 +335,8 @@ fn flow_row(flow: &Flow, f: &FlowMetrics, start: Option<f64>) -> FlowRow {
         rtt_ms: tcp.rtt.summary_ms(),
         one_way_delay_ms: f.delay.as_ref().map(|(delay, _)| delay.summary_ms()),
         datagrams: f.delay.as_ref().map(datagram_row),
+        app: f.app.map(|score| AppRow { kind: score.kind(), score, grade: score.grade() }),
+        part_of: None,
         probes: f.probes.iter().map(probe_row).collect(),
         retransmitted_segments: f.counts.retransmitted,
         retransmission_rate: share(f.counts.retransmitted as f64, f.counts.segments as f64),

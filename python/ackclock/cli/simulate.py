@@ -23,6 +23,14 @@ def simulate(
         typer.Option("--from", help="The run folder of a sweep or comparison, instead of a scenario."),
     ] = None,
     run: Annotated[int | None, typer.Option("--run", min=0, help="With --from: the number of the run.")] = None,
+    household: Annotated[
+        str | None,
+        typer.Option(
+            "--household",
+            metavar="LINK",
+            help="Instead of a scenario: a call, a game and pages beside a download and an upload on this link.",
+        ),
+    ] = None,
     pcap: Annotated[bool, typer.Option("--pcap", help="Capture every flow at both ends.")] = False,
     pcap_format: Annotated[
         CaptureFormat, typer.Option("--pcap-format", help="Format of captures.")
@@ -51,6 +59,7 @@ def simulate(
     from ackclock.errors import UsageError
     from ackclock.input.scenario.draft import read_draft
     from ackclock.simulation.dataset_run import scenario_of_run
+    from ackclock.simulation.household import household_draft
     from ackclock.simulation.qlog import write_qlog
     from ackclock.simulation.run import default_folder, simulate_scenario
     from ackclock.simulation.sweep import check_points
@@ -58,6 +67,10 @@ def simulate(
     from ackclock.storage.remote_folder import finished, shown
 
     check_address_space(Need.RUNS)
+    if household is not None and (scenario is not None or from_ is not None):
+        raise UsageError.problem(
+            "--household takes the place of a scenario", "leave out SCENARIO and --from", option="--household"
+        )
     if from_ is not None:
         if scenario is not None or run is None:
             raise UsageError.problem(
@@ -65,6 +78,8 @@ def simulate(
             )
         folder = finished(from_)
         checked, name = scenario_of_run(folder, run), f"{shown(folder)} run {run}"
+    elif household is not None:
+        checked, name = household_draft(household).check(), f"household on {household}"
     elif run is not None:
         raise UsageError.problem("--run requires --from", "name the run folder of the run", option="--run")
     elif scenario is None:

@@ -24,6 +24,39 @@ class DatagramRow(TypedDict):
     lost: int
     delay_p95_ms: float | None
 
+class MeanAndWorst(TypedDict):
+    """Of the windows of a call."""
+
+    mean: float | None
+    p10: float | None
+
+class AppScore(TypedDict):
+    """What people feel of a flow's application: the keys of its kind."""
+
+    mos: NotRequired[MeanAndWorst]
+    rating: NotRequired[MeanAndWorst]
+    windows: NotRequired[int]
+    mouth_to_ear_ms: NotRequired[float | None]
+    unplayed_share: NotRequired[float | None]
+    deadline_ms: NotRequired[float]
+    late_share: NotRequired[float | None]
+    over_50_ms_share: NotRequired[float | None]
+    over_100_ms_share: NotRequired[float | None]
+    lost_share: NotRequired[float | None]
+    rtt_p50_ms: NotRequired[float | None]
+    rtt_p95_ms: NotRequired[float | None]
+    load_s: NotRequired[float | None]
+    byte_index_s: NotRequired[float | None]
+    bytes: NotRequired[int]
+    arrived_bytes: NotRequired[int]
+
+class AppRow(TypedDict):
+    """The application of a flow as people feel it."""
+
+    kind: Literal["call", "game", "page"]
+    score: AppScore
+    grade: str | None
+
 class ProbeRow(TypedDict):
     """The probes of one size, over the whole run."""
 
@@ -56,6 +89,8 @@ class FlowRow(TypedDict):
     rtt_ms: SummaryStats
     one_way_delay_ms: NotRequired[SummaryStats]
     datagrams: NotRequired[DatagramRow]
+    app: NotRequired[AppRow]
+    part_of: NotRequired[str]
     probes: NotRequired[list[ProbeRow]]
     retransmitted_segments: int
     retransmission_rate: float | None

@@ -51,9 +51,28 @@ class Run(ExplainedRun):
     scenario: str
 
 
+class HouseholdTarget(TypedDict):
+    """What people want of an application, and what they get: the median over the seeds."""
+
+    app: str
+    target: str
+    found: Annotated[float | None, Field(description="in the target's unit; null if a page was never complete")]
+    shown: str
+    met: bool
+
+
+class Household(TypedDict):
+    """The targets of a household on a link."""
+
+    version: int
+    targets: list[HouseholdTarget]
+    verdict: str
+
+
 class Simulation(Run):
     """The document of one seed."""
 
+    household: NotRequired[Household]
     folder: NotRequired[str | None]
 
 
@@ -70,6 +89,7 @@ class SeededSimulation(TypedDict):
     scenario: str
     runs: list[Run]
     summary: SeedSummary
+    household: NotRequired[Household]
     folder: NotRequired[str | None]
 
 

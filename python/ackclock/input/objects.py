@@ -141,6 +141,41 @@ class Web(_Kind):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Page(_Kind):
+    """A packaged page (`light`, `shop`, `news`) that a browser loads over up to `connections`
+    connections.
+    """
+
+    kind: ClassVar[str] = "page"
+    page: Literal["light", "shop", "news"] | None = None
+    connections: int | None = None
+    request: Size | None = None
+    tls: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(_Kind):
+    """A call: packets with `ptime` of speech in both directions."""
+
+    kind: ClassVar[str] = "call"
+    codec: Literal["g711"] | None = None
+    concealment: bool | None = None
+    ptime: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Game(_Kind):
+    """A game: `rate` packets of the client a second, each answered; an answer after `deadline` is
+    late.
+    """
+
+    kind: ClassVar[str] = "game"
+    rate: int | None = None
+    packet: Size | None = None
+    deadline: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Probe(_Kind):
     """Probes of stepped sizes, one at a time, answered where the flow ends
     (docs/reference/measure.md, test `path`).
@@ -157,7 +192,7 @@ class Probe(_Kind):
     max_reply: Size | None = None
 
 
-Workload = Bulk | Transfer | ConstantRate | OnOff | Web | Probe
+Workload = Bulk | Transfer | ConstantRate | OnOff | Web | Page | Call | Game | Probe
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ackclock.simulation import apps
 from ackclock.statistics import Interval, interval, jain_index, joint_rate
 from ackclock.statistics.joint_rate import RatedSpan
 
@@ -42,6 +43,7 @@ METRICS: Mapping[str, str] = {
     "ack_filter_share": "share; packets that ACK filters removed, at the hop with the largest share.",
     "model_bps": "b/s; Padhye's rate for Reno with the same loss events and RTTs.",
     "jain": "share; Jain's index of the flows' goodputs.",
+    **apps.METRICS,
 }
 """Metric name to its unit and definition."""
 
@@ -63,6 +65,7 @@ def of_run(summary: ExplainedRun) -> dict[str, float]:
       the share removed by ACK filters.
     - ``model_bps``: Padhye's rate for Reno with the same loss events and RTTs; NaN if the model
       does not apply.
+    - ``call_*``, ``page_*``, ``game_*``: of runs with such flows (`simulation.apps`).
 
     Of a split connection, goodput and RTT are those of the last part, retransmissions those of all
     parts.
@@ -84,6 +87,7 @@ def of_run(summary: ExplainedRun) -> dict[str, float]:
         **{f"limited_{limit}": _mean((f["limited_share"] or {}).get(limit) for f in flows) for limit in LIMITS},
         **_of_hops(summary["hops"], flows[0]["direction"] if flows else "down"),
         "model_bps": _model(flows),
+        **apps.app_metrics(summary["flows"]),
     }
     if len(flows) > 1:
         metrics["jain"] = jain_index(_numbers(flow["goodput_bps"] for flow in flows))
@@ -202,7 +206,8 @@ def of_run_with_jain(summary: ExplainedRun) -> dict[str, float]:
     fairness as `jain`.
     """
     jain = summary["jain"]
-    return {**of_run(_without_background(summary)), "jain": math.nan if jain is None else jain}
+    metrics = of_run(_without_background(summary))
+    return {**metrics, **apps.app_metrics(summary["flows"]), "jain": math.nan if jain is None else jain}
 
 
 def _without_background(summary: ExplainedRun) -> ExplainedRun:

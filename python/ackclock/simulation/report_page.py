@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ackclock.format import milliseconds, percent, rate, three
+from ackclock.format import milliseconds, percent, rate, sentence, significant, three
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Column, Page, Section, Table
 from ackclock.report.run_input import RunInput, read_input
 from ackclock.report.sections import run_section, time_section
+from ackclock.simulation.apps import felt
+from ackclock.simulation.household import is_household, judgement
 from ackclock.simulation.metrics import of_run, over_seeds, together_bps
 from ackclock.simulation.model_tables import model_levels, model_table
 from ackclock.statistics import Interval, interval
@@ -34,9 +36,11 @@ def page(given: RunInput, summaries: Sequence[ExplainedRun], panels: Sequence[Pa
     return Page(
         title=str(title),
         subtitle=f"{_flows_shown(summaries[0]['flows'])}, {scenario['duration']}, {_many(n, 'seed')}",
-        answer=_answer(metrics, summaries),
+        answer=judgement(summaries)["verdict"] if is_household(summaries[0]) else _answer(metrics, summaries),
         because=_because(metrics, summaries[0]),
         sections=[
+            *_household(summaries),
+            *_felt(summaries),
             time_section(panels, "the flows and queues of the lowest seed"),
             Section("Flows", [table for table in (_flows(summaries), model_table(summaries)) if table]),
             Section("Hops", [_hops(summaries)]),
@@ -45,6 +49,35 @@ def page(given: RunInput, summaries: Sequence[ExplainedRun], panels: Sequence[Pa
         ],
         notes=["Means over seeds with the 95 % interval of the mean below."] if n > 1 else ["One seed: no intervals."],
         kind="simulate",
+    )
+
+
+def _household(summaries: Sequence[ExplainedRun]) -> list[Section]:
+    """The targets of a household; none of another run."""
+    if not is_household(summaries[0]):
+        return []
+    rows = [
+        [Cell(target["app"]), Cell(target["target"]), Cell(target["shown"], tone="good" if target["met"] else "bad")]
+        for target in judgement(summaries)["targets"]
+    ]
+    reading = (
+        "The median over the seeds, of the time with a download and an upload. The page alone is the first one, before "
+        "they begin."
+    )
+    return [Section("A household", [Table([Column(""), Column("Target"), Column("Here")], rows, reading)])]
+
+
+def _felt(summaries: Sequence[ExplainedRun]) -> list[Section]:
+    """What people feel of calls, games and pages; none without any."""
+    rows = [[Cell(name, kind), Cell(text)] for name, kind, text in felt(summaries)]
+    reading = (
+        "Calls: mean opinion score of ITU-T G.107, 1 (bad) to 4.5. Pages: from the first SYN to the last byte. Games: "
+        "answers of the server after the deadline."
+    )
+    return (
+        [Section("What people feel", [Table([Column("Flow"), Column("What people feel")], rows, reading)])]
+        if rows
+        else []
     )
 
 
@@ -74,7 +107,7 @@ def _mean(metrics: Mapping[str, Interval], name: str) -> float:
 
 
 def _answer(metrics: Mapping[str, Interval], summaries: Sequence[ExplainedRun]) -> str:
-    """The goodput of each direction and the p95 RTT."""
+    """What people feel, then the goodput of each direction and the p95 RTT."""
     goodputs: list[tuple[int, str]] = []
     directions = []
     for direction in ("down", "up"):
@@ -87,22 +120,38 @@ def _answer(metrics: Mapping[str, Interval], summaries: Sequence[ExplainedRun]) 
             goodputs.append((len(flows[0]), rate(mean)))
             directions.append(direction)
     if not goodputs:
-        return "The run has no TCP flow."
+        return _answer_of_apps(metrics) or "The run has no TCP flow."
     rtt = milliseconds(_mean(metrics, "rtt_p95_ms"))
     if sum(shown for shown, _ in goodputs) == 1:
-        return f"The TCP flow had {goodputs[0][1]} of goodput at a p95 RTT of {rtt}."
+        return (
+            f"{_answer_of_apps(metrics)} The TCP flow had {goodputs[0][1]} of goodput at a p95 RTT of {rtt}.".lstrip()
+        )
     parts = [
         f"{_many(shown, 'TCP flow')} {direction}{' together' if shown > 1 else ''} had {text}"
         for (shown, text), direction in zip(goodputs, directions, strict=True)
     ]
-    return f"{' and '.join(parts)} of goodput, at a mean p95 RTT of {rtt}."
+    return f"{_answer_of_apps(metrics)} {' and '.join(parts)} of goodput, at a mean p95 RTT of {rtt}.".lstrip()
+
+
+def _answer_of_apps(metrics: Mapping[str, Interval]) -> str:
+    """The calls, pages and games in one sentence; empty without any."""
+    parts = []
+    if "call_mos" in metrics:
+        parts.append(f"calls: MOS {_mean(metrics, 'call_mos'):.1f}")
+    if "page_load_s" in metrics:
+        parts.append(f"pages: {significant(_mean(metrics, 'page_load_s'), 2)} s")
+    elif "page_incomplete_share" in metrics:
+        parts.append("pages: none was complete")
+    if "game_late_share" in metrics:
+        parts.append(f"late answers of games: {percent(_mean(metrics, 'game_late_share'))}")
+    return f"{sentence('; '.join(parts))}." if parts else ""
 
 
 def _because(metrics: Mapping[str, Interval], summary: ExplainedRun) -> str:
     """What limits each flow of the first seed, and retransmissions and lost ACKs over all seeds."""
     flows_of: dict[str, list[str]] = {}
     for flow in summary["flows"]:
-        if why := flow.get("why"):
+        if (why := flow.get("why")) and "part_of" not in flow:
             flows_of.setdefault(why, []).append(flow["flow"])
     if not flows_of:
         return ""
@@ -139,6 +188,8 @@ def _flows(summaries: Sequence[ExplainedRun]) -> Table:
     ]
     rows = []
     for index, flow in enumerate(summaries[0]["flows"]):
+        if "part_of" in flow:  # a page is one row
+            continue
         note = f"{flow.get('variant') or 'UDP'}, {flow['direction']}"
         rows.append(
             [

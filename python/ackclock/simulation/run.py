@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ackclock.documents.parts import Metrics
-    from ackclock.documents.simulate import ExplainedRun
+    from ackclock.documents.simulate import ExplainedRun, Household
     from ackclock.plot.figure import Plot
     from ackclock.plot.time_series import Panel
     from ackclock.report.page import Page
@@ -81,7 +81,16 @@ class Simulation(Result):
                 "runs": documents,
                 "summary": {"n": len(documents), "metrics": self.metrics},
             }
+        if self.household:
+            document = {**document, "household": self.household}
         return {**document, "folder": str(self.folder)} if self.folder else document
+
+    @property
+    def household(self) -> Household | None:
+        """The targets of a household; None of another scenario."""
+        from ackclock.simulation.household import is_household, judgement
+
+        return judgement(self.summaries) if is_household(self.summaries[0]) else None
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:

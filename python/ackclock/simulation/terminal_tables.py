@@ -9,20 +9,49 @@ from rich.table import Table
 
 from ackclock.format import column_ms, column_percent, rate, rate_range, setting
 from ackclock.input.scenario.sweep_paths import short_paths
+from ackclock.simulation.apps import felt
 from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
-    from ackclock.documents.simulate import ExplainedRun
+    from ackclock.documents.simulate import ExplainedRun, Household
     from ackclock.simulation.run import Simulation
     from ackclock.simulation.sweep import Sweep
 
 
 def simulation_tables(done: Simulation) -> list[Table]:
-    """The flows of every seed, the hops and the flows' limits of the first seed, and the parts of
-    recorded rates.
+    """The targets of a household, what people feel of calls, games and pages, the flows of every
+    seed, the hops and the flows' limits of the first seed, and the parts of recorded rates.
     """
     first = done.summaries[0]
-    return [_flows(done.summaries), _hops(first), *_limits(first), *recordings_table(done.summaries)]
+    household = [_household(done.household)] if done.household else []
+    return [
+        *household,
+        *_felt(done.summaries),
+        _flows(done.summaries),
+        _hops(first),
+        *_limits(first),
+        *recordings_table(done.summaries),
+    ]
+
+
+def _household(household: Household) -> Table:
+    """A row for each target, below the verdict."""
+    table = text_table(household["verdict"], ["", "target", "here", "met"], [])
+    for target in household["targets"]:
+        table.add_row(target["app"], target["target"], target["shown"], "yes" if target["met"] else "no")
+    return table
+
+
+def _felt(summaries: Sequence[ExplainedRun]) -> list[Table]:
+    """A row for each call, game and page; no table without any."""
+    rows = felt(summaries)
+    if not rows:
+        return []
+    interval = f"; in parentheses the 95 % interval over {len(summaries)} seeds" if len(summaries) > 1 else ""
+    table = text_table(f"What people feel{interval}", ["flow", "", "what"], [])
+    for row in rows:
+        table.add_row(*row)
+    return [table]
 
 
 def _flows(summaries: Sequence[ExplainedRun]) -> Table:
@@ -39,6 +68,8 @@ def _flows(summaries: Sequence[ExplainedRun]) -> Table:
     table = text_table("Flows", [*(["seed"] if several else []), "flow", "variant", "direc-\ntion"], numbers)
     for summary in summaries:
         for flow in summary["flows"]:
+            if "part_of" in flow:  # a page is one row
+                continue
             rtt, is_tcp = flow["rtt_ms"] or {}, flow["variant"] != "udp"
             table.add_row(
                 *([str(summary["seed"])] if several else []),
@@ -76,7 +107,7 @@ def _limits(summary: ExplainedRun) -> list[Table]:
     """A sentence for each flow, flows with the same one together; none without TCP flows."""
     flows_of: dict[str, list[str]] = {}
     for flow in summary["flows"]:
-        if flow["why"]:
+        if flow["why"] and "part_of" not in flow:
             flows_of.setdefault(flow["why"], []).append(flow["flow"])
     if not flows_of:
         return []

@@ -54,6 +54,7 @@ pub struct UdpSource {
     packet: u16,
     gap: Span,
     pattern: Pattern,
+    start: Time,
     stop: Time,
     next: Time,
     on_until: Time,
@@ -65,7 +66,18 @@ impl UdpSource {
     /// `rate` counts IP bytes; every packet has `packet` bytes. Sends from `start` until `stop`.
     pub fn new(rate: Rate, packet: u16, mut pattern: Pattern, start: Time, stop: Time) -> UdpSource {
         let (on_until, off) = pattern.periods().map_or((Time::NEVER, Span::ZERO), |(on, off)| (start + on, off));
-        UdpSource { packet, gap: rate.time_to_send(u32::from(packet)), pattern, stop, next: start, on_until, off, sent: 0 }
+        UdpSource { pattern, on_until, off, ..Self::every(rate.time_to_send(u32::from(packet)), packet, start, stop) }
+    }
+
+    /// Without pauses, a packet of `packet` bytes each `gap`, from `start` until `stop`.
+    pub fn every(gap: Span, packet: u16, start: Time, stop: Time) -> UdpSource {
+        let (pattern, on_until, off) = (Pattern::Constant, Time::NEVER, Span::ZERO);
+        UdpSource { packet, gap, pattern, start, stop, next: start, on_until, off, sent: 0 }
+    }
+
+    /// Packets that a source without pauses sends before `end`.
+    pub fn due_before(&self, end: Time) -> u64 {
+        (end.min(self.stop) - self.start).0.div_ceil(self.gap.0.max(1))
     }
 
     pub fn sent(&self) -> u64 {
@@ -195,6 +207,17 @@ mod tests {
         assert!(half.iter().any(|ms| *ms < 0.51) && half.iter().any(|ms| *ms > 1.49));
         let constant = intervals_ms(Pattern::Constant);
         assert!(constant.iter().chain(&spread(0.0)).all(|ms| (ms - 1.0).abs() < 1e-9));
+    }
+
+    #[test]
+    fn packets_before_a_time_are_those_that_the_source_has_sent_by_then() {
+        let mut source = UdpSource::every(Span::from_ms(20), 200, Time::ZERO + Span::from_ms(5), Time::ZERO + Span::from_ms(100));
+        let mut arena = Arena::default();
+        for ms in 0..130 {
+            let now = Time::ZERO + Span::from_ms(ms);
+            assert_eq!(source.due_before(now), source.sent(), "{ms} ms");
+            while source.poll(now, &mut arena).is_some() {}
+        }
     }
 
     #[test]

@@ -1,18 +1,24 @@
 //! Traffic sources and sinks: applications over TCP, and UDP endpoints.
 
 mod bulk;
+mod call;
 mod controlled_app;
 mod datagram;
 mod external;
+mod game;
+mod page;
 mod path_probe;
 mod request_response;
 mod sink;
 mod workload;
 
 pub use bulk::BulkSource;
+pub use call::CallEnd;
 pub use controlled_app::ControlledApp;
 pub use datagram::{Pattern, UdpSink, UdpSource};
 pub use external::ExternalHost;
+pub use game::GameClient;
+pub use page::{BrowserConnection, PageConfig, PageServer, SharedPage};
 pub use path_probe::{ProbeConfig, ProbeReflector, ProbeStats, Prober, ReplyConfig};
 pub use request_response::{Requester, Responder};
 pub use sink::Sink;
@@ -70,6 +76,8 @@ pub enum AnyApp {
     Requester(Box<Requester>),
     Responder(Responder),
     ControlledApp(ControlledApp),
+    BrowserConnection(BrowserConnection),
+    PageServer(PageServer),
 }
 
 impl Application for AnyApp {
@@ -81,6 +89,8 @@ impl Application for AnyApp {
             AnyApp::Requester(a) => a.act(now, socket),
             AnyApp::Responder(a) => a.act(now, socket),
             AnyApp::ControlledApp(a) => a.act(now, socket),
+            AnyApp::BrowserConnection(a) => a.act(now, socket),
+            AnyApp::PageServer(a) => a.act(now, socket),
         }
     }
     #[inline]
@@ -91,6 +101,8 @@ impl Application for AnyApp {
             AnyApp::Requester(a) => a.due(),
             AnyApp::Responder(a) => a.due(),
             AnyApp::ControlledApp(a) => a.due(),
+            AnyApp::BrowserConnection(a) => a.due(),
+            AnyApp::PageServer(a) => a.due(),
         }
     }
 }

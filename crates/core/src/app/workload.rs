@@ -55,6 +55,29 @@ pub enum WorkloadConfig {
         shape: f64,
         packet: u16,
     },
+    /// packets of speech in both directions, each `gap_ps` one of `packet` bytes. The codec is that of the
+    /// E-model ([`crate::score::Codec`]).
+    Call {
+        gap_ps: u64,
+        packet: u16,
+        impairment: f64,
+        loss_robustness: f64,
+    },
+    /// The client sends a packet each `gap_ps`, and the server answers it with another of its size;
+    /// after `deadline_ps` an answer is late.
+    Game {
+        gap_ps: u64,
+        packet: u16,
+        deadline_ps: u64,
+    },
+    /// A connection of a load of a page, which is in the plan's list of pages. The client opens it.
+    Page {
+        page: u32,
+        /// The load, from 0, which all its connections name.
+        load: u32,
+        /// From 0.
+        connection: u32,
+    },
     /// Probes with IP sizes of `first`, `first + step`, .. up to `last` bytes, one of each size a
     /// round. A reply has `reply` bytes, or quotes the probe up to `max_reply` bytes.
     Probe {
@@ -79,7 +102,13 @@ pub enum OnDistribution {
 
 impl WorkloadConfig {
     pub fn is_tcp(&self) -> bool {
-        matches!(self, WorkloadConfig::Bulk { .. } | WorkloadConfig::Transfer { .. } | WorkloadConfig::Exchange { .. })
+        matches!(
+            self,
+            WorkloadConfig::Bulk { .. }
+                | WorkloadConfig::Transfer { .. }
+                | WorkloadConfig::Exchange { .. }
+                | WorkloadConfig::Page { .. }
+        )
     }
 
     /// Rate in bit/s at which the receiving application reads; none: at once.
@@ -87,6 +116,9 @@ impl WorkloadConfig {
         match *self {
             WorkloadConfig::Bulk { read_bps } | WorkloadConfig::Transfer { read_bps, .. } => read_bps,
             WorkloadConfig::Exchange { .. }
+            | WorkloadConfig::Page { .. }
+            | WorkloadConfig::Call { .. }
+            | WorkloadConfig::Game { .. }
             | WorkloadConfig::Cbr { .. }
             | WorkloadConfig::Onoff { .. }
             | WorkloadConfig::Probe { .. }

@@ -2,9 +2,11 @@
 
 use super::AnyElement;
 use super::flow_dependencies::FlowDependencies;
+use super::pages::Pages;
 use super::proxy::Proxies;
 use super::rate_controls::{ControlledShaper, RateControls};
 use super::{EndpointId, EndpointSlot, HostQueue, Network, Node, NodeId, Ports, Route};
+use crate::app::SharedPage;
 use crate::element::{Element, Handoff, PacketCounts, Port};
 use crate::endpoint::{AnyEndpoint, Endpoint};
 use crate::host::{ProcessingClock, ProcessingJitter, ProcessingTimes};
@@ -36,6 +38,7 @@ pub struct NetworkBuilder {
     pub(super) host_arrivals: BTreeMap<EndpointId, NodeId>,
     dependencies: FlowDependencies,
     proxies: Proxies,
+    pages: Pages,
     rate_controls: RateControls,
 }
 
@@ -102,6 +105,12 @@ impl NetworkBuilder {
         self.proxies.add(ends, buffer);
     }
 
+    /// Joins the browser's ends of a page's connections, in their order.
+    pub fn page(&mut self, page: SharedPage, browser: Vec<EndpointId>) {
+        self.follow(&browser);
+        self.pages.add(page, browser);
+    }
+
     /// Gives what `pinger` receives to the controllers of these shapers.
     pub fn control_rates(&mut self, pinger: EndpointId, shapers: Vec<ControlledShaper>) {
         self.follow(&[pinger]);
@@ -116,8 +125,18 @@ impl NetworkBuilder {
 
     pub fn build(mut self) -> Network {
         self.place_host_stages();
-        let NetworkBuilder { nodes, endpoints, tables, host_queues, dependencies, proxies, rate_controls, host_arrivals, .. } =
-            self;
+        let NetworkBuilder {
+            nodes,
+            endpoints,
+            tables,
+            host_queues,
+            dependencies,
+            proxies,
+            pages,
+            rate_controls,
+            host_arrivals,
+            ..
+        } = self;
         let mut due = TimerTree::with_owners(nodes.len(), endpoints.len());
         for (i, node) in nodes.iter().enumerate() {
             due.set(TimerOwner::Element(i), node.scheduled);
@@ -144,6 +163,7 @@ impl NetworkBuilder {
             anything_followed,
             dependencies,
             proxies,
+            pages,
             rate_controls,
         }
     }

@@ -232,6 +232,7 @@ impl Network {
         self.run_proxy(number, probe);
         self.control_rates(number);
         self.open_dependents(number);
+        self.run_page(number, probe);
         false
     }
 

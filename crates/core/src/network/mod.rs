@@ -7,6 +7,7 @@ mod event_loop;
 mod flow_dependencies;
 mod host_queue;
 mod host_stages;
+mod pages;
 mod proxy;
 mod rate_controls;
 pub mod route;
@@ -22,6 +23,7 @@ use crate::packet::Arena;
 use crate::timer_tree::TimerTree;
 use crate::units::Time;
 use flow_dependencies::FlowDependencies;
+use pages::Pages;
 use proxy::Proxies;
 use rate_controls::RateControls;
 use route::Ports;
@@ -49,7 +51,8 @@ struct EndpointSlot {
     entry: Route,
     /// Its entry in the timer tree, which may be earlier than its due time.
     scheduled: Time,
-    /// A proxy relays its bytes, flows start after it, or it controls the rates of shapers.
+    /// A proxy relays its bytes, flows start after it, a page has other connections, or it controls the
+    /// rates of shapers.
     followed: bool,
 }
 
@@ -76,6 +79,7 @@ pub struct Network {
     anything_followed: bool,
     dependencies: FlowDependencies,
     proxies: Proxies,
+    pages: Pages,
     rate_controls: RateControls,
 }
 

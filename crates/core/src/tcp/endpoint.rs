@@ -156,6 +156,13 @@ impl TcpEndpoint {
         }
     }
 
+    /// Calls the application, to which something happened outside this connection; one that is not open
+    /// connects.
+    pub fn call_app(&mut self, now: Time) {
+        self.connect_at(now);
+        self.run_app(now);
+    }
+
     pub fn sender_stats(&self, now: Time) -> SenderStats {
         self.sender.stats(now)
     }

@@ -1,5 +1,6 @@
 //! Flows: workload, direction, path, start and end.
 
+pub mod page;
 pub mod start;
 pub mod workload;
 
@@ -31,7 +32,7 @@ pub struct Flow {
     /// What the flow sends: see the workloads below.
     #[key(
         example = table!("kind" => "bulk"),
-        needed = "workload = { kind = \"bulk\" } is required here; kinds: bulk, transfer, web, cbr, onoff, probe, live"
+        needed = "workload = { kind = \"bulk\" } is required here; kinds: bulk, transfer, web, page, call, game, cbr, onoff, probe, live"
     )]
     pub workload: Workload,
     /// Number of such flows, assigned to the clients in rotation.
@@ -99,6 +100,9 @@ impl KeyValue for HopNames {
 
 impl Flow {
     fn check(&self) -> Read<()> {
+        if matches!(self.workload, Workload::Page(_)) && self.direction == Direction::Up {
+            return Err(Invalid::new("direction = \"up\"", "\"down\" with page: the client has the browser").at("direction"));
+        }
         let Some(stop) = self.stop else { return Ok(()) };
         let refused = |allowed: &str| {
             let found = format!("stop = {}", format_value(&stop.write(None)));
@@ -107,10 +111,11 @@ impl Flow {
         if stop.0.0 <= self.start.0.high_ps {
             return refused("a stop after the start");
         }
-        if matches!(self.workload, Workload::Web(_)) {
-            return refused("no stop with web: its jobs end by themselves");
+        match self.workload {
+            Workload::Web(_) => refused("no stop with web: its jobs end by themselves"),
+            Workload::Page(_) => refused("no stop with page: it ends with its last object"),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Single flows.
@@ -122,6 +127,7 @@ impl Flow {
     pub fn connections(&self) -> u64 {
         let of_one = match &self.workload {
             Workload::Web(web) if !web.persistent => u64::from(web.jobs.0) * (1 + u64::from(web.answers.0)),
+            Workload::Page(page) => page.connections.0.into(),
             _ => 1,
         };
         self.instances().saturating_mul(of_one)
@@ -141,9 +147,18 @@ impl Flow {
         matches!(self.workload, Workload::Live(_))
     }
 
-    /// Web with a connection for each request and answer.
+    /// A workload of several connections: web with one for each request and answer, and a page.
     pub fn is_spread(&self) -> bool {
-        matches!(&self.workload, Workload::Web(web) if !web.persistent)
+        match &self.workload {
+            Workload::Web(web) => !web.persistent,
+            Workload::Page(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Both ends send packets of their own: all but datagrams in one direction.
+    pub fn is_bidirectional(&self) -> bool {
+        !matches!(self.workload, Workload::ConstantRate(_) | Workload::OnOff(_) | Workload::Live(_))
     }
 
     /// IP size of a data packet, if the workload defines it (UDP).
@@ -151,9 +166,11 @@ impl Flow {
         match &self.workload {
             Workload::ConstantRate(stream) => Some(stream.packet.0),
             Workload::OnOff(stream) => Some(stream.packet.0),
+            Workload::Call(call) => Some(call.packet()),
+            Workload::Game(game) => Some(game.packet.0),
             Workload::Probe(probe) => Some(probe.last.0),
             Workload::Live(_) => Some(LIVE_BYTES),
-            Workload::Bulk(_) | Workload::Transfer(_) | Workload::Web(_) => None,
+            Workload::Bulk(_) | Workload::Transfer(_) | Workload::Web(_) | Workload::Page(_) => None,
         }
     }
 
@@ -194,6 +211,10 @@ mod tests {
         assert!(read("stop", "1 s").is_ok());
         let web = Value::table([("workload", table!("kind" => "web")), ("stop", "1 s".into())]);
         assert!(Flow::read(&web, &Bounds::NONE).expect_err("web").allowed.starts_with("no stop with web"));
+        for (key, value) in [("stop", "1 s"), ("direction", "up")] {
+            let page = Value::table([("workload", table!("kind" => "page")), (key, value.into())]);
+            assert!(Flow::read(&page, &Bounds::NONE).expect_err(key).allowed.contains("with page"));
+        }
     }
 
     #[test]

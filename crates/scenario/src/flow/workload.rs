@@ -1,5 +1,6 @@
 //! Workloads: what a flow sends.
 
+use super::page::PageName;
 use super::start::SomeTime;
 use crate::invalid::{Invalid, Read, format_value};
 use crate::keys::{Attribute, Bounds, KeyValue, Kind};
@@ -7,8 +8,10 @@ use crate::schema::Definitions;
 use crate::units::{show_size, show_time};
 use crate::value::Value;
 use crate::values::{BitRate, Bytes, Count, Duration};
-use crate::{Keys, words};
-use ackclock_core::app::{OnDistribution, UDP_HEADER, WorkloadConfig};
+use crate::{Keys, word_enum, words};
+use ackclock_core::Span;
+use ackclock_core::app::{OnDistribution, PageConfig, UDP_HEADER, WorkloadConfig};
+use ackclock_core::score::Codec;
 use serde_json::json;
 
 words!(OnDistribution { "exponential" => OnDistribution::Exponential, "pareto" => OnDistribution::Pareto });
@@ -19,6 +22,9 @@ pub enum Workload {
     Bulk(Bulk),
     Transfer(Transfer),
     Web(Web),
+    Page(Page),
+    Call(Call),
+    Game(Game),
     ConstantRate(ConstantRate),
     OnOff(OnOff),
     Probe(Probe),
@@ -81,6 +87,69 @@ pub struct Web {
     /// answer.
     #[key(default = false, example = true)]
     pub persistent: bool,
+}
+
+/// A page that a browser loads: objects, each requested when the one that names it is there, over up to
+/// `connections` connections to one server, one request at a time on each (HTTP/1.1). With `repeat` it
+/// is loaded again and again, each time without a cache and over new connections. The score has its load
+/// time and its ByteIndex.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "page", plan = Page::plan_json, check = Page::check)]
+pub struct Page {
+    /// A page with its objects, as a browser loads it.
+    #[key(kind)]
+    pub kind: Kind,
+    /// A packaged page: `light`, `shop` and `news` have the objects of the 10th, 50th and 75th percentile of
+    /// the pages of HTTP Archive.
+    #[key(default = "shop", example = "news")]
+    pub page: PageName,
+    /// Maximum number of connections, as browsers have them to a host.
+    #[key(default = 6, unit = "connections")]
+    pub connections: Count,
+    /// Size of a request.
+    #[key(default = "500 B")]
+    pub request: Bytes,
+    /// Each connection begins with a round trip of TLS 1.3.
+    #[key(default = true, example = false)]
+    pub tls: bool,
+}
+
+/// A call: both ends send packets of speech all the time. The score has R and MOS of ITU-T G.107 by what
+/// a receiver with an adaptive jitter buffer plays in time.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "call", plan = Call::plan_json, check = Call::check)]
+pub struct Call {
+    /// A call: packets of speech in both directions.
+    #[key(kind)]
+    pub kind: Kind,
+    /// The codec: G.711 has 64 kb/s.
+    #[key(default = "g711")]
+    pub codec: CodecName,
+    /// The receiver conceals lost packets (G.711 Appendix I).
+    #[key(default = true, example = false)]
+    pub concealment: bool,
+    /// Speech in a packet (RFC 8866: ptime).
+    #[key(default = "20 ms")]
+    pub ptime: Duration,
+}
+
+/// A game: the client sends `rate` packets a second, and the server answers each with one of the same
+/// size. The score has the share of answers that come after the `deadline`, or never.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "game", plan = Game::plan_json, check = Game::check)]
+pub struct Game {
+    /// A game: packets of a client, each answered by its server.
+    #[key(kind)]
+    pub kind: Kind,
+    /// Packets a second in each direction.
+    #[key(default = 30, unit = "packets a second")]
+    pub rate: Count,
+    /// IP packet size.
+    #[key(default = "100 B")]
+    pub packet: DatagramSize,
+    /// A later answer is late.
+    #[key(default = "100 ms")]
+    pub deadline: Duration,
 }
 
 /// UDP packets of IP size `packet` at constant `rate`, at constant intervals unless `spread` is above 0.
@@ -176,6 +245,23 @@ pub struct Live {
     pub kind: Kind,
 }
 
+word_enum! {
+    /// Codecs with published figures for the E-model.
+    pub enum CodecName {
+        G711 = "g711",
+    }
+}
+
+const G711_BPS: u64 = 64_000;
+/// RFC 3550, section 5.1.
+const RTP_HEADER: u16 = 12;
+const MIN_PTIME: Span = Span::from_ms(5);
+const MAX_PTIME: Span = Span::from_ms(200);
+const MAX_GAME_RATE: u32 = 1000;
+const MAX_CONNECTIONS: u32 = 256;
+/// A ClientHello, and a server's flight with a certificate chain (RFC 8446, section 2): sizes that are
+/// common, and that no standard fixes.
+const TLS_HANDSHAKE: [u64; 2] = [500, 4000];
 const MAX_JOBS: u32 = 100_000;
 const MAX_PAGE: u64 = 1 << 40;
 const MAX_DATAGRAM: u64 = 65_535;
@@ -266,6 +352,62 @@ impl Web {
     }
 }
 
+impl Page {
+    fn check(&self) -> Read<()> {
+        if self.connections.0 <= MAX_CONNECTIONS {
+            return Ok(());
+        }
+        let found = format!("{} connections", self.connections.0);
+        Err(Invalid::new(found, format!("at most {MAX_CONNECTIONS}")).at("connections"))
+    }
+
+    /// The page; a connection's workload names it.
+    fn plan_json(&self) -> serde_json::Value {
+        json!(PageConfig {
+            request: self.request.0,
+            handshake: if self.tls { TLS_HANDSHAKE } else { [0, 0] },
+            objects: self.page.objects(),
+        })
+    }
+}
+
+impl Call {
+    fn check(&self) -> Read<()> {
+        if (MIN_PTIME..=MAX_PTIME).contains(&self.ptime.0) {
+            return Ok(());
+        }
+        let found = format!("ptime = {}", format_value(&self.ptime.write(None)));
+        Err(Invalid::new(found, "5 ms to 200 ms of speech in a packet").at("ptime"))
+    }
+
+    /// IP size of a packet.
+    pub fn packet(&self) -> u16 {
+        let CodecName::G711 = self.codec;
+        let payload = (u128::from(self.ptime.0.0) * u128::from(G711_BPS)).div_ceil(8 * PS_PER_S);
+        RTP_HEADER + UDP_HEADER + u16::try_from(payload).unwrap_or(u16::MAX - RTP_HEADER - UDP_HEADER)
+    }
+
+    fn plan_json(&self) -> serde_json::Value {
+        let CodecName::G711 = self.codec;
+        let Codec { impairment, loss_robustness } = if self.concealment { Codec::G711_CONCEALED } else { Codec::G711 };
+        json!(WorkloadConfig::Call { gap_ps: self.ptime.0.0, packet: self.packet(), impairment, loss_robustness })
+    }
+}
+
+impl Game {
+    fn check(&self) -> Read<()> {
+        if self.rate.0 <= MAX_GAME_RATE {
+            return Ok(());
+        }
+        Err(Invalid::new(format!("rate = {}", self.rate.0), format!("at most {MAX_GAME_RATE} packets a second")).at("rate"))
+    }
+
+    fn plan_json(&self) -> serde_json::Value {
+        let gap_ps = u64::try_from(PS_PER_S).unwrap_or(u64::MAX) / u64::from(self.rate.0);
+        json!(WorkloadConfig::Game { gap_ps, packet: self.packet.0, deadline_ps: self.deadline.0.0 })
+    }
+}
+
 impl ConstantRate {
     fn plan_json(&self) -> serde_json::Value {
         json!(WorkloadConfig::Cbr { bps: self.rate.0, packet: self.packet.0, spread: self.spread })
@@ -336,7 +478,7 @@ mod tests {
     #[test]
     fn kinds_are_named_when_there_is_none_of_them() {
         let wrong = read([("kind", "ftp".into())]).expect_err("no kind");
-        assert!(wrong.allowed.starts_with("kind bulk, transfer, web, cbr, onoff, probe, live"), "{wrong:?}");
+        assert!(wrong.allowed.starts_with("kind bulk, transfer, web, page, call, game, cbr, onoff, probe, live"), "{wrong:?}");
         assert_eq!(read([]).expect_err("no kind").code.name(), "value");
     }
 
@@ -365,6 +507,15 @@ mod tests {
         assert!(page("512 GiB").is_ok());
         let jobs = read([("kind", "web".into()), ("jobs", 100_001.into())]).expect_err("many");
         assert_eq!((jobs.found.as_str(), jobs.allowed.as_str()), ("100001 jobs", "at most 100000"));
+    }
+
+    #[test]
+    fn packet_of_a_call_has_its_speech_and_40_bytes_of_headers() {
+        let call = |ptime: &str| read([("kind", "call".into()), ("ptime", ptime.into())]);
+        let Ok(Workload::Call(usual)) = call("20 ms") else { panic!("a call") };
+        assert_eq!(usual.packet(), 200);
+        assert_eq!(call("4 ms").expect_err("short").allowed, "5 ms to 200 ms of speech in a packet");
+        assert!(call("5 ms").is_ok() && call("200 ms").is_ok() && call("201 ms").is_err());
     }
 
     #[test]

@@ -97,7 +97,8 @@ impl Scenario {
                 self.check_tcp(flow, index)?;
             }
             if flow.is_spread() && self.measure.window == Window::AllActive {
-                let allowed = "another window with web: its connections are never all active";
+                let kind = if matches!(flow.workload, Workload::Page(_)) { "page" } else { "web" };
+                let allowed = format!("another window with {kind}: its connections are never all active");
                 return Err(Invalid::new("\"all-active\"", allowed).at("window").at("measure"));
             }
             self.check_start(flow, index)?;
@@ -126,7 +127,7 @@ impl Scenario {
             return Err(at(place("flow", index, "over"), Invalid::new(names, "consecutive hops of the link")));
         }
         let hops = || crossed.iter().map(|&hop| &self.hop[hop]);
-        let is_unidirectional = flow.is_udp() && !matches!(flow.workload, Workload::Probe(_));
+        let is_unidirectional = !flow.is_bidirectional();
         let needed = Direction::BOTH.into_iter().filter(|&direction| !is_unidirectional || direction == flow.direction);
         for direction in needed {
             if !carries(hops(), direction) {
@@ -143,7 +144,11 @@ impl Scenario {
         for cut in self.cuts(flow) {
             let here = || place("hop", cut, "pep");
             if flow.is_live() || flow.is_spread() {
-                let what = if flow.is_live() { "a live flow" } else { "web without persistent = true" };
+                let what = match &flow.workload {
+                    Workload::Live(_) => "a live flow",
+                    Workload::Page(_) => "a page",
+                    _ => "web without persistent = true",
+                };
                 let allowed = "a proxy only for bulk, transfer and persistent web flows";
                 return Err(at(here(), Invalid::new(format!("a proxy on the path of {what}"), allowed)));
             }

@@ -30,5 +30,9 @@ impl Scenario {
 
 /// A flow sends packets with payload in this direction.
 fn sends_data(flow: &Flow, direction: Direction) -> bool {
-    flow.direction == direction || matches!(flow.workload, Workload::Live(_) | Workload::Web(_) | Workload::Probe(_))
+    let bidirectional = matches!(
+        flow.workload,
+        Workload::Live(_) | Workload::Web(_) | Workload::Page(_) | Workload::Call(_) | Workload::Game(_) | Workload::Probe(_)
+    );
+    flow.direction == direction || bidirectional
 }

@@ -5,8 +5,8 @@ use super::{DirectedHop, proxies};
 use crate::plan::{Direction, Flow, OnDistribution, Plan, WorkloadConfig};
 use crate::tcp_of;
 use ackclock_core::app::{
-    AnyApp, BulkSource, ExternalHost, Pattern, ProbeConfig, ProbeReflector, Prober, ReplyConfig, Requester, Responder, Sink,
-    UdpSource,
+    AnyApp, BrowserConnection, BulkSource, CallEnd, ExternalHost, GameClient, PageConfig, PageServer, Pattern, ProbeConfig,
+    ProbeReflector, Prober, ReplyConfig, Requester, Responder, SharedPage, Sink, UdpSource,
 };
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
@@ -81,14 +81,46 @@ impl MetricsCaches {
     }
 }
 
-/// Configurations of a TCP flow's server and client, and their metrics caches.
-type HostConfigs = ([Arc<TcpConfig>; 2], [Option<SharedPathMetrics>; 2]);
+/// What a TCP flow's server and client have in common with others.
+struct Hosts {
+    configs: [Arc<TcpConfig>; 2],
+    path_metrics: [Option<SharedPathMetrics>; 2],
+    /// The page whose connection it is.
+    page: Option<SharedPage>,
+}
+
+/// The loads of pages, by number, each with the flows that are its connections.
+struct PageLoads(BTreeMap<u32, (SharedPage, Vec<usize>)>);
+
+impl PageLoads {
+    fn of(plan: &Plan, starts: &FlowStarts) -> PageLoads {
+        let mut connections: BTreeMap<u32, (u32, Vec<usize>)> = BTreeMap::new();
+        for (number, flow) in plan.flows.iter().enumerate() {
+            if let WorkloadConfig::Page { page, load, .. } = flow.workload {
+                connections.entry(load).or_insert((page, Vec::new())).1.push(number);
+            }
+        }
+        let configs: Vec<Arc<PageConfig>> = plan.pages.iter().cloned().map(Arc::new).collect();
+        let load = |(load, (page, flows)): (u32, (u32, Vec<usize>))| {
+            let start = flows.first().map_or(Time::ZERO, |&first| starts.own(first));
+            let page = SharedPage::new(configs[page as usize].clone(), flows.len() as u32, start);
+            (load, (page, flows))
+        };
+        PageLoads(connections.into_iter().map(load).collect())
+    }
+
+    fn page_of(&self, flow: &Flow) -> Option<SharedPage> {
+        let WorkloadConfig::Page { load, .. } = flow.workload else { return None };
+        self.0.get(&load).map(|(page, _)| page.clone())
+    }
+}
 
 /// Adds both endpoints of every flow.
 pub fn add(plan: &Plan, directed_hops: &[DirectedHop], builder: &mut NetworkBuilder) -> Vec<FlowEndpoints> {
     let mut configs: Option<[Arc<TcpConfig>; 2]> = None;
     let mut caches = MetricsCaches::default();
     let starts = FlowStarts::of(plan);
+    let pages = PageLoads::of(plan, &starts);
     let flows = plan.flows.iter().enumerate();
     let endpoints: Vec<FlowEndpoints> = flows
         .map(|(number, flow)| {
@@ -96,13 +128,19 @@ pub fn add(plan: &Plan, directed_hops: &[DirectedHop], builder: &mut NetworkBuil
             if !shared {
                 configs = host_configs(plan, flow);
             }
-            let hosts = configs.clone().map(|configs| (configs.clone(), caches.of_flow(flow, &configs)));
+            let hosts = configs.clone().map(|configs| {
+                let path_metrics = caches.of_flow(flow, &configs);
+                Hosts { configs, path_metrics, page: pages.page_of(flow) }
+            });
             add_flow(plan, directed_hops, &starts, number, hosts, builder)
         })
         .collect();
     for (flow, flow_endpoints) in plan.flows.iter().zip(&endpoints).filter(|(flow, _)| !flow.after.is_empty()) {
         let receivers: Vec<EndpointId> = flow.after.iter().map(|&before| endpoints[before].by_role(Role::Receiver)).collect();
         builder.open_after(&receivers, flow_endpoints.by_role(Role::Sender), flow_endpoints.start - Time::ZERO);
+    }
+    for (page, connections) in pages.0.into_values() {
+        builder.page(page, connections.iter().map(|&number| endpoints[number].client).collect());
     }
     endpoints
 }
@@ -127,7 +165,7 @@ fn add_flow(
     directed_hops: &[DirectedHop],
     starts: &FlowStarts,
     number: usize,
-    hosts: Option<HostConfigs>,
+    hosts: Option<Hosts>,
     builder: &mut NetworkBuilder,
 ) -> FlowEndpoints {
     let flow = &plan.flows[number];
@@ -135,7 +173,8 @@ fn add_flow(
     // Endpoint ids are given in the order of addition: even for servers, odd for clients.
     let (server, client) = (EndpointId(2 * number as u32), EndpointId(2 * number as u32 + 1));
     let opener = if opener(flow) == Direction::Up { client } else { server };
-    let endpoints = FlowEndpoints { server, client, direction: flow.direction, start, opener, follows: !flow.after.is_empty() };
+    let follows = is_deferred(flow);
+    let endpoints = FlowEndpoints { server, client, direction: flow.direction, start, opener, follows };
     let (server_endpoint, client_endpoint) = build_endpoints(plan.seed, flow, hosts, start);
     for (endpoint, direction, id) in [(server_endpoint, Direction::Down, server), (client_endpoint, Direction::Up, client)] {
         let proxied = proxies::endpoint(plan, number, direction, id == opener).map(|tcp| AnyEndpoint::Tcp(Box::new(tcp)));
@@ -213,13 +252,16 @@ fn send_delay(seed: u64, flow: &Flow, shared_from: Time, entry: Route, builder: 
 }
 
 /// Server and client endpoint of a flow.
-fn build_endpoints(seed: u64, flow: &Flow, hosts: Option<HostConfigs>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+fn build_endpoints(seed: u64, flow: &Flow, hosts: Option<Hosts>, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     if flow.workload == (WorkloadConfig::Live {}) {
         return (AnyEndpoint::ExternalHost(ExternalHost), AnyEndpoint::ExternalHost(ExternalHost));
     }
     let (sender, receiver) = match hosts {
         Some(hosts) => return tcp_endpoints(seed, flow, hosts, start),
-        None => udp_endpoints(seed, flow, start),
+        None => match bidirectional(flow, start) {
+            Some(ends) => return ends,
+            None => udp_endpoints(seed, flow, start),
+        },
     };
     match flow.direction {
         Direction::Down => (sender, receiver),
@@ -237,15 +279,37 @@ fn opener(flow: &Flow) -> Direction {
     }
 }
 
-fn tcp_endpoints(seed: u64, flow: &Flow, (configs, path_metrics): HostConfigs, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+/// Something else opens its connection: the end of other flows, or a page.
+fn is_deferred(flow: &Flow) -> bool {
+    !flow.after.is_empty() || matches!(flow.workload, WorkloadConfig::Page { connection: 1.., .. })
+}
+
+fn tcp_endpoints(seed: u64, flow: &Flow, hosts: Hosts, start: Time) -> (AnyEndpoint, AnyEndpoint) {
+    let Hosts { configs, path_metrics, page } = hosts;
+    if let (WorkloadConfig::Page { connection, .. }, Some(page)) = (flow.workload, page) {
+        let server = AnyApp::PageServer(PageServer::new(page.clone(), connection));
+        let browser = AnyApp::BrowserConnection(BrowserConnection::new(page, connection));
+        return connection_ends(flow, configs, path_metrics, start, (server, browser));
+    }
     let (sender, receiver) = apps(seed, flow);
     let (at_server, at_client) = match flow.direction {
         Direction::Down => (sender, receiver),
         Direction::Up => (receiver, sender),
     };
-    let opening = |config, app| match flow.after.is_empty() {
-        true => TcpEndpoint::client(config, app, start),
-        false => TcpEndpoint::deferred_client(config, app),
+    connection_ends(flow, configs, path_metrics, start, (at_server, at_client))
+}
+
+/// Both ends of a connection, with the applications of the server and of the client.
+fn connection_ends(
+    flow: &Flow,
+    configs: [Arc<TcpConfig>; 2],
+    path_metrics: [Option<SharedPathMetrics>; 2],
+    start: Time,
+    (at_server, at_client): (AnyApp, AnyApp),
+) -> (AnyEndpoint, AnyEndpoint) {
+    let opening = |config, app| match is_deferred(flow) {
+        false => TcpEndpoint::client(config, app, start),
+        true => TcpEndpoint::deferred_client(config, app),
     };
     let [of_server, of_client] = configs;
     let (mut server, mut client) = match opener(flow) {
@@ -275,6 +339,23 @@ fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
     (AnyApp::BulkSource(BulkSource::new(bytes, stop(flow))), AnyApp::Sink(sink))
 }
 
+/// Server and client of a call or a game; none of other workloads.
+fn bidirectional(flow: &Flow, start: Time) -> Option<(AnyEndpoint, AnyEndpoint)> {
+    let source = |gap_ps, packet| UdpSource::every(Span(gap_ps), packet, start, stop(flow));
+    match flow.workload {
+        WorkloadConfig::Call { gap_ps, packet, .. } => {
+            let end = || AnyEndpoint::CallEnd(Box::new(CallEnd::new(source(gap_ps, packet))));
+            Some((end(), end()))
+        }
+        WorkloadConfig::Game { gap_ps, packet, deadline_ps } => {
+            let client = GameClient::new(source(gap_ps, packet), Span(deadline_ps));
+            let server = ProbeReflector::new(vec![packet], ReplyConfig { min_bytes: packet, max_bytes: packet });
+            Some((AnyEndpoint::ProbeReflector(Box::new(server)), AnyEndpoint::GameClient(Box::new(client))))
+        }
+        _ => None,
+    }
+}
+
 fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoint) {
     if let WorkloadConfig::Probe { first, last, step, rounds, gap_ps, timeout_ps, reply, max_reply } = flow.workload {
         let sizes: Vec<u16> = (first..=last).step_by(usize::from(step)).collect();
@@ -298,10 +379,13 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
             let pattern = if spread == 0.0 { Pattern::Constant } else { Pattern::Spread { spread, rng } };
             UdpSource::new(Rate::from_bps(bps), packet, pattern, start, stop(flow))
         }
-        // A checked plan gives these a TCP; probes are handled above.
+        // A checked plan gives these a TCP; the others are handled above.
         WorkloadConfig::Bulk { .. }
         | WorkloadConfig::Transfer { .. }
         | WorkloadConfig::Exchange { .. }
+        | WorkloadConfig::Page { .. }
+        | WorkloadConfig::Call { .. }
+        | WorkloadConfig::Game { .. }
         | WorkloadConfig::Probe { .. }
         | WorkloadConfig::Live {} => UdpSource::new(Rate::from_bps(1), 1, Pattern::Constant, start, Time::ZERO),
     };

@@ -1,5 +1,6 @@
 //! Metrics of one flow over a window.
 
+use super::app_score::{self, AppScore};
 use crate::build::{FlowEndpoints, Role};
 use crate::plan::{Flow, WorkloadConfig};
 use crate::tcp_of;
@@ -50,6 +51,8 @@ pub struct FlowMetrics {
     pub delay: Option<(Histogram, u64)>,
     /// Probes by size, over the whole run; empty for other flows.
     pub probes: Vec<ProbeStats>,
+    /// What people feel of its application; none for other flows.
+    pub app: Option<AppScore>,
     /// Completion of the transfer, if any.
     pub completed: Option<Time>,
 }
@@ -100,27 +103,34 @@ pub fn counts(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, now: Ti
         };
     }
     match (sender, receiver) {
-        (AnyEndpoint::UdpSource(source), AnyEndpoint::UdpSink(sink)) => {
-            let size = u64::from(datagram_size(flow));
-            let header = u64::from(crate::plan::UDP_HEADER);
-            FlowCounts {
-                payload: sink.packets * (size - header),
-                ip_bytes: sink.packets * size,
-                segments: source.sent(),
-                ..FlowCounts::default()
-            }
+        (AnyEndpoint::UdpSource(source), AnyEndpoint::UdpSink(sink)) => datagrams(flow, source.sent(), sink.packets),
+        (AnyEndpoint::CallEnd(sender), AnyEndpoint::CallEnd(receiver)) => {
+            datagrams(flow, sender.source().sent(), receiver.record().arrived())
+        }
+        (AnyEndpoint::GameClient(client), _) | (_, AnyEndpoint::GameClient(client)) => {
+            datagrams(flow, client.sent(), client.answered())
         }
         (AnyEndpoint::Prober(prober), _) => FlowCounts { segments: prober.sent(), ..FlowCounts::default() },
         _ => FlowCounts::default(),
     }
 }
 
+fn datagrams(flow: &Flow, sent: u64, arrived: u64) -> FlowCounts {
+    let size = u64::from(datagram_size(flow));
+    let payload = arrived * (size - u64::from(crate::plan::UDP_HEADER));
+    FlowCounts { payload, ip_bytes: arrived * size, segments: sent, ..FlowCounts::default() }
+}
+
 fn datagram_size(flow: &Flow) -> u16 {
     match flow.workload {
-        WorkloadConfig::Cbr { packet, .. } | WorkloadConfig::Onoff { packet, .. } => packet,
+        WorkloadConfig::Cbr { packet, .. }
+        | WorkloadConfig::Onoff { packet, .. }
+        | WorkloadConfig::Call { packet, .. }
+        | WorkloadConfig::Game { packet, .. } => packet,
         WorkloadConfig::Bulk { .. }
         | WorkloadConfig::Transfer { .. }
         | WorkloadConfig::Exchange { .. }
+        | WorkloadConfig::Page { .. }
         | WorkloadConfig::Probe { .. }
         | WorkloadConfig::Live {} => crate::plan::UDP_HEADER,
     }
@@ -133,6 +143,9 @@ pub fn restart_meters(endpoints: &FlowEndpoints, network: &mut Network, now: Tim
     }
     if let AnyEndpoint::UdpSink(sink) = network.endpoint_mut(endpoints.by_role(Role::Receiver)) {
         sink.restart_meters();
+    }
+    if let AnyEndpoint::GameClient(client) = network.endpoint_mut(endpoints.client) {
+        client.restart_meters();
     }
 }
 
@@ -159,5 +172,6 @@ pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Ti
         (AnyEndpoint::Prober(prober), _) => probes = prober.probed().to_vec(),
         _ => {}
     }
-    FlowMetrics { from, to: to.max(from), counts, tcp, delay, probes, completed: finished.filter(|_| transfer) }
+    let app = app_score::read(flow, endpoints, network, span);
+    FlowMetrics { from, to: to.max(from), counts, tcp, delay, probes, app, completed: finished.filter(|_| transfer) }
 }

@@ -1,11 +1,13 @@
 //! The metrics of a run: differences of counters between start and end of the window, and meters
 //! that restart with it.
 
+mod app_score;
 mod flow;
 mod hop;
 mod path_times;
 mod window;
 
+pub use app_score::AppScore;
 pub use flow::{FlowMetrics, Tcp as TcpMetrics};
 pub use hop::{HopMetrics, drops, sample, shaper_rate};
 pub use path_times::{FlowPath, HopShare, PathTimes};

@@ -17,7 +17,7 @@ pub use hop::{Acks, Hop, HopDirection, RatePlan, RecordingStart, ShaperPlan};
 pub use proxy::{Handshake, Proxy};
 pub use tunnel::Tunnel;
 
-pub use ackclock_core::app::{OnDistribution, UDP_HEADER, UniformTime, WorkloadConfig};
+pub use ackclock_core::app::{OnDistribution, PageConfig, UDP_HEADER, UniformTime, WorkloadConfig};
 pub use ackclock_core::medium::{Direction, MediumPlan};
 
 use ackclock_core::Problem;
@@ -41,6 +41,9 @@ pub struct Plan {
     /// In path order from the server.
     pub hops: Vec<Hop>,
     pub flows: Vec<Flow>,
+    /// Pages that flows load. Absent: no pages.
+    #[serde(default)]
+    pub pages: Vec<PageConfig>,
     /// Absent: no split connections.
     #[serde(default)]
     pub proxies: Vec<Proxy>,
@@ -159,6 +162,12 @@ impl Plan {
             Some(name) => Err(format!("there is no rate controller '{name}': it must be given with the plan").into()),
             None => Ok(()),
         }
+    }
+
+    /// The first connection of the page that this flow is a further connection of.
+    pub fn first_connection(&self, flow: usize) -> Option<usize> {
+        let WorkloadConfig::Page { connection: connection @ 1.., .. } = self.flows[flow].workload else { return None };
+        flow.checked_sub(connection as usize)
     }
 
     /// A shaper of the path has a controller of its rate.

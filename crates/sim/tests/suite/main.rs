@@ -2,6 +2,7 @@
 
 mod ack_runs;
 mod analysis;
+mod apps;
 mod autorate;
 mod batch;
 mod captures;

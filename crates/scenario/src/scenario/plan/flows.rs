@@ -21,6 +21,10 @@ type Keys = Map<String, Json>;
 pub struct FlowPlans {
     pub flows: Vec<Json>,
     pub proxies: Vec<Json>,
+    /// Different pages.
+    pub pages: Vec<Json>,
+    /// Loads of pages so far.
+    loads: u32,
 }
 
 /// A single flow before its connections are split or its pages spread.
@@ -53,6 +57,7 @@ impl FlowPlans {
                 let single = Single { scenario, flow, name, shared: &shared, client, start, stop_ps };
                 match &flow.workload {
                     Workload::Web(web) if flow.is_spread() => single.add_pages(web, &mut plans),
+                    Workload::Page(page) => single.add_connections(page.connections.0, &mut plans),
                     _ => single.add_parts(&mut plans)?,
                 }
             }
@@ -179,6 +184,25 @@ impl Single<'_> {
             }
             previous = (request_index + 1..plans.flows.len()).collect();
         }
+    }
+
+    /// The connections of one load of a page. The first has the flow's name.
+    fn add_connections(&self, connections: u32, plans: &mut FlowPlans) {
+        let tree = &self.shared["workload"];
+        let page = plans.pages.iter().position(|known| known == tree).unwrap_or_else(|| {
+            plans.pages.push(tree.clone());
+            plans.pages.len() - 1
+        });
+        for connection in 0..connections {
+            let mut flow = self.keys();
+            if connection > 0 {
+                flow.insert("name".into(), format!("{}.connection-{}", self.name, connection + 1).into());
+            }
+            let workload = json!({"kind": "page", "page": page, "load": plans.loads, "connection": connection});
+            flow.insert("workload".into(), workload);
+            plans.flows.push(Json::Object(flow));
+        }
+        plans.loads += 1;
     }
 
     /// The flow, or of a split connection one for each part, server first, joined by proxies. The

@@ -46,7 +46,7 @@ impl Scenario {
     /// The plan of a run.
     pub fn plan(&self, run: RunConfig) -> Read<Plan> {
         let HopPlans { hops, recordings } = self.hop_plans()?;
-        let FlowPlans { flows, proxies } = FlowPlans::of(self, run.is_live)?;
+        let FlowPlans { flows, proxies, pages, .. } = FlowPlans::of(self, run.is_live)?;
         let mut document = json!({
             "seed": run.seed,
             "duration_ps": self.duration.0.0,
@@ -57,6 +57,9 @@ impl Scenario {
             "flows": flows,
             "captures": run.captures,
         });
+        if !pages.is_empty() {
+            document["pages"] = pages.into();
+        }
         if !proxies.is_empty() {
             document["proxies"] = proxies.into();
         }
@@ -251,6 +254,18 @@ mod tests {
         assert_eq!(each(&plan, "/direction")[..2], [json!("up"), json!("down")]);
         assert_eq!(each(&plan, "/after")[..4], [Json::Null, json!([0]), json!([0]), json!([1, 2])]);
         assert_eq!(each(&plan, "/job/number")[3], json!(1));
+    }
+
+    #[test]
+    fn loads_of_a_page_have_connections_of_their_own_and_the_page_once() {
+        let repeat = table!("every" => "2 s", "times" => 2);
+        let flow = table!("name" => "p", "workload" => table!("kind" => "page", "connections" => 2), "repeat" => repeat);
+        let plan = plan(vec![hop("a")], flow);
+        assert_eq!(plan.flow_names(), ["p-1", "p-1.connection-2", "p-2", "p-2.connection-2"]);
+        let pages = plan.document()["pages"].as_array().expect("pages");
+        assert_eq!((pages.len(), pages[0]["objects"][0].clone()), (1, json!([9000, null])));
+        let numbers = ["page", "load", "connection"].map(|key| each(&plan, &format!("/workload/{key}")));
+        assert_eq!(numbers, [[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]].map(|row| row.map(|number| json!(number)).to_vec()));
     }
 
     #[test]

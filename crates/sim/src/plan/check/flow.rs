@@ -1,6 +1,6 @@
 //! Checks of a flow and its TCP.
 
-use super::super::{Direction, Flow, Measure, Plan, UniformTime, WorkloadConfig};
+use super::super::{Direction, Flow, Measure, PageConfig, Plan, UniformTime, WorkloadConfig};
 use crate::plan::UDP_HEADER;
 use ackclock_core::config_check::{Checked, check_shape, check_span, ensure};
 use ackclock_core::tcp::{EcnMode, TcpConfig};
@@ -12,6 +12,8 @@ const MAX_PACKET: u32 = 65_535;
 const MAX_WINDOW: u32 = 65_535 << 14;
 /// Maximum number of jobs of one exchange: each leaves a row in the summary.
 const MAX_JOBS: u32 = 100_000;
+/// Maximum number of objects of a page.
+const MAX_OBJECTS: usize = 10_000;
 /// Maximum bytes of a request or an answer.
 const MAX_TRANSFER: u64 = 1 << 40;
 
@@ -47,6 +49,21 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             check_tcp(tcp)?;
             ensure(takes_time(plan, flow), || "its RTT is 0: give one of its hops a rate or a delay".into())
         }
+        (Some(tcp), WorkloadConfig::Page { .. }) => {
+            ensure(flow.stop_ps.is_none() && flow.job.is_none(), || "a page has no stop_ps and no job".into())?;
+            check_tcp(tcp)?;
+            ensure(takes_time(plan, flow), || "its RTT is 0: give one of its hops a rate or a delay".into())
+        }
+        (None, WorkloadConfig::Call { gap_ps, packet, impairment, loss_robustness }) => {
+            ensure((0.0..=95.0).contains(&impairment) && (0.1..=1000.0).contains(&loss_robustness), || {
+                format!("impairment {impairment} and loss_robustness {loss_robustness}: 0 to 95, and 0.1 to 1000")
+            })?;
+            check_bidirectional(plan, flow, gap_ps, packet)
+        }
+        (None, WorkloadConfig::Game { gap_ps, packet, deadline_ps }) => {
+            check_span("deadline_ps", Span(deadline_ps))?;
+            check_bidirectional(plan, flow, gap_ps, packet)
+        }
         (None, WorkloadConfig::Cbr { bps, packet, spread }) => {
             ensure((0.0..=1.0).contains(&spread), || format!("a spread of {spread}: it is from 0 to 1"))?;
             check_datagrams(bps, packet)
@@ -77,6 +94,54 @@ pub fn check_order(plan: &Plan, number: usize) -> Checked {
     ensure(plan.measure != (Measure::AllActive {}), || "measure all-active excludes flows with after or a job".into())?;
     let known = |&before: &usize| before < number && sized(&plan.flows[before]);
     ensure(flow.after.iter().all(known), || format!("after {:?}: it must list earlier transfers", flow.after))
+}
+
+/// Checks the connections of a page: the first has the number 0, and each further one stands behind the
+/// one before it.
+pub fn check_page(plan: &Plan, number: usize) -> Checked {
+    let flow = &plan.flows[number];
+    let WorkloadConfig::Page { page, load, connection } = flow.workload else { return Ok(()) };
+    ensure((page as usize) < plan.pages.len(), || format!("page {page} of {} pages, from 0", plan.pages.len()))?;
+    let is_first = connection == 0 && !plan.flows[..number].iter().any(|other| is_load(other, load));
+    let follows = number.checked_sub(1).is_some_and(|before| {
+        let before = &plan.flows[before];
+        let alike = before.client == flow.client && before.hops == flow.hops && before.direction == flow.direction;
+        let workload = connection.checked_sub(1).map(|connection| WorkloadConfig::Page { page, load, connection });
+        alike && Some(before.workload) == workload
+    });
+    ensure(is_first || follows, || format!("connection {connection} of load {load} does not stand behind the one before it"))
+}
+
+fn is_load(flow: &Flow, number: u32) -> bool {
+    matches!(flow.workload, WorkloadConfig::Page { load, .. } if load == number)
+}
+
+/// Checks a page: objects with sizes, each behind its parent.
+pub fn check_page_config(page: &PageConfig) -> Checked {
+    ensure(page.request > 0 && (1..=MAX_OBJECTS).contains(&page.objects.len()), || {
+        format!(
+            "a request of {} bytes, {} objects: at least 1, and at most {MAX_OBJECTS} objects",
+            page.request,
+            page.objects.len()
+        )
+    })?;
+    ensure((page.handshake[0] > 0) == (page.handshake[1] > 0), || "a handshake with one side".into())?;
+    let largest = page.objects.iter().map(|(bytes, _)| *bytes).chain(page.handshake).chain([page.request]).max();
+    ensure(largest <= Some(MAX_TRANSFER), || format!("an object, a handshake or a request above {MAX_TRANSFER} bytes"))?;
+    ensure(page.objects.iter().all(|(bytes, _)| *bytes > 0), || "an object of 0 bytes".into())?;
+    let in_order = |(number, (_, parent)): (u32, &(u64, Option<u32>))| match parent {
+        None => number == 0,
+        Some(parent) => *parent < number,
+    };
+    ensure((0..).zip(&page.objects).all(in_order), || "an object without an earlier parent".into())
+}
+
+fn check_bidirectional(plan: &Plan, flow: &Flow, gap_ps: u64, packet: u16) -> Checked {
+    ensure(packet > UDP_HEADER, || format!("packets of {packet} bytes: IPv4 and UDP headers have {UDP_HEADER}"))?;
+    check_span("gap_ps", Span(gap_ps))?;
+    // Packets are numbered, and each leaves a record.
+    ensure(Span(gap_ps) >= Span::from_ms(1), || "gap_ps is below 1 ms".into())?;
+    ensure(!flow.path(&plan.hops, flow.direction.reverse()).is_empty(), || "no hop of the flow has the other direction".into())
 }
 
 fn check_times(flow: &Flow) -> Checked {

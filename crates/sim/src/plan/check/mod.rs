@@ -87,11 +87,15 @@ impl Plan {
     }
 
     fn check_flows(&self) -> Result<(), PlanError> {
+        for (number, page) in self.pages.iter().enumerate() {
+            flow::check_page_config(page).map_err(|e| in_part(format!("page {number}"), e))?;
+        }
         let mut names = HashSet::new();
         for (number, flow) in self.flows.iter().enumerate() {
             ensure(names.insert(&flow.name), || format!("two flows have the name '{}'", flow.name))?;
             flow::check(self, flow)
                 .and_then(|()| flow::check_order(self, number))
+                .and_then(|()| flow::check_page(self, number))
                 .map_err(|e| in_part(format!("flow '{}'", flow.name), e))?;
         }
         Ok(())

@@ -1,0 +1,72 @@
+//! The scores of calls, games and pages over the window of the metrics.
+
+use crate::build::FlowEndpoints;
+use crate::plan::{Flow, WorkloadConfig};
+use crate::tcp_of;
+use ackclock_contract::Document;
+use ackclock_core::app::{AnyApp, CallEnd};
+use ackclock_core::endpoint::AnyEndpoint;
+use ackclock_core::network::Network;
+use ackclock_core::score::{CALL_WINDOW, CallScore, CallWindow, Codec, GameScore, MAX_PLAYOUT_BUFFER, PageScore};
+use ackclock_core::{Span, Time};
+use serde::Serialize;
+
+/// What people feel of a flow's application: the keys of its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Document)]
+#[serde(untagged)]
+pub enum AppScore {
+    Call(CallScore),
+    Game(GameScore),
+    Page(PageScore),
+}
+
+impl AppScore {
+    /// The kind of the workload.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            AppScore::Call(_) => "call",
+            AppScore::Game(_) => "game",
+            AppScore::Page(_) => "page",
+        }
+    }
+
+    /// Of a call; others have no published grade.
+    pub fn grade(&self) -> Option<&'static str> {
+        if let AppScore::Call(call) = self { call.grade() } else { None }
+    }
+}
+
+/// The score of a flow over `span`; of a page always of all of it, at its first connection. None for
+/// other flows.
+pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Time, Time)) -> Option<AppScore> {
+    let (server, client) = (network.endpoint(endpoints.server), network.endpoint(endpoints.client));
+    match (flow.workload, server, client) {
+        (WorkloadConfig::Call { gap_ps, impairment, loss_robustness, .. }, AnyEndpoint::CallEnd(a), AnyEndpoint::CallEnd(b)) => {
+            let codec = Codec { impairment, loss_robustness };
+            Some(AppScore::Call(CallScore::of(&windows(a, b, span), codec, Span(gap_ps))))
+        }
+        (WorkloadConfig::Game { .. }, _, AnyEndpoint::GameClient(game)) => Some(AppScore::Game(game.score(span.1))),
+        (WorkloadConfig::Page { connection: 0, .. }, _, client) => match tcp_of(client)?.app() {
+            AnyApp::BrowserConnection(browser) => Some(AppScore::Page(browser.page().score())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The windows of a call, each with both directions. What is left behind the last whole window belongs
+/// to it; a call that is shorter has one.
+fn windows(server: &CallEnd, client: &CallEnd, (from, to): (Time, Time)) -> Vec<[CallWindow; 2]> {
+    let count = ((to - from).0 / CALL_WINDOW.0).max(1);
+    let bound = |number: u64| if number == count { to } else { from + CALL_WINDOW.saturating_mul(number) };
+    let window = |number: u64| {
+        [(server, client), (client, server)].map(|(sender, receiver)| {
+            // A packet that was sent a moment ago may still be played in time.
+            let wait = receiver.record().playout_delay().unwrap_or(MAX_PLAYOUT_BUFFER);
+            let decided = Time((to.0).saturating_sub(wait.0));
+            let [first, end] = [bound(number), bound(number + 1).min(decided)].map(|bound| sender.source().due_before(bound));
+            receiver.record().window(first, end)
+        })
+    };
+    (0..count).map(window).collect()
+}

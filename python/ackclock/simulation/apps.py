@@ -1,0 +1,127 @@
+"""What people feel of a run's calls, games and pages: metrics over seeds, and a sentence for each
+flow (docs/models/scores.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ackclock.format import column_percent, milliseconds, significant, size
+from ackclock.statistics import Interval, interval
+
+if TYPE_CHECKING:
+    from ackclock.documents.simulate import RunFlows
+
+METRICS: Mapping[str, str] = {
+    "call_mos": "1 to 4.5; mean opinion score of calls (ITU-T G.107), mean over windows of 10 s.",
+    "call_mos_p10": "1 to 4.5; mean opinion score in the worst tenth of the windows of calls.",
+    "page_load_s": "s; load time of pages, mean over the complete ones.",
+    "page_byte_index_s": "s; ByteIndex of pages, mean over the complete ones.",
+    "page_incomplete_share": "share; of the pages, those that were not complete at the end of the run.",
+    "game_late_share": "share; of the packets of games, those answered after the deadline or never.",
+}
+"""Metric name to its unit and definition."""
+
+
+def app_metrics(flows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The metrics of a run's calls, games and pages, from its flows: means over the flows of a
+    kind. A run without flows of a kind has none of its metrics.
+    """
+    scores: dict[str, list[Mapping[str, Any]]] = {}
+    for flow in flows:
+        if app := flow.get("app"):
+            scores.setdefault(app["kind"], []).append(app["score"])
+    metrics: dict[str, float] = {}
+    if calls := scores.get("call"):
+        metrics["call_mos"] = _mean(score["mos"]["mean"] for score in calls)
+        metrics["call_mos_p10"] = _mean(score["mos"]["p10"] for score in calls)
+    if pages := scores.get("page"):
+        metrics["page_load_s"] = _mean(score["load_s"] for score in pages)
+        metrics["page_byte_index_s"] = _mean(score["byte_index_s"] for score in pages)
+        metrics["page_incomplete_share"] = sum(score["load_s"] is None for score in pages) / len(pages)
+    if games := scores.get("game"):
+        metrics["game_late_share"] = _mean(score["late_share"] for score in games)
+    return metrics
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan
+
+
+def felt(summaries: Sequence[RunFlows]) -> list[tuple[str, str, str]]:
+    """Name, application and what people feel of it, for each call, game and page of a run's seeds:
+    means, of several seeds with their 95 % interval.
+    """
+    rows = []
+    for index, flow in enumerate(summaries[0]["flows"]):
+        if app := flow.get("app"):
+            assert isinstance(app, Mapping)
+            scores = [_score(summary["flows"][index]) for summary in summaries]
+            rows.append((str(flow["flow"]), str(app["kind"]), _SENTENCES[app["kind"]](scores)))
+    return rows
+
+
+def _score(flow: Mapping[str, Any]) -> Mapping[str, Any]:
+    score: Mapping[str, Any] = flow["app"]["score"]
+    return score
+
+
+_Scores = Sequence[Mapping[str, Any]]
+
+
+def _figure(values: Iterable[float | None], text: Callable[[float], str], maximum: float = math.inf) -> str:
+    """A mean as text, and its interval where there is one; empty without values."""
+    found: Interval = interval(values, scale="log", maximum=maximum)
+    if not found.n:
+        return ""
+    if found.n == 1 or not (math.isfinite(found.lo) and math.isfinite(found.hi)) or text(found.lo) == text(found.hi):
+        return text(found.mean)
+    return f"{text(found.mean)} ({text(found.lo)} to {text(found.hi)})"
+
+
+def _mos(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def _seconds(value: float) -> str:
+    return f"{significant(value, 2)} s"
+
+
+def _call(scores: _Scores) -> str:
+    mos = _figure((score["mos"]["mean"] for score in scores), _mos, 4.5)
+    if not mos:
+        return "no packet was sent"
+    worst = _figure((score["mos"]["p10"] for score in scores), _mos, 4.5)
+    parts = [f"MOS {mos}" + ("" if worst == mos else f", {worst} in its worst tenth")]
+    if delay := _figure((score["mouth_to_ear_ms"] for score in scores), milliseconds):
+        parts.append(f"{delay} from mouth to ear")
+    lost = _figure((score["unplayed_share"] for score in scores), column_percent, 1.0)
+    parts.append("nothing lost" if not any(score["unplayed_share"] for score in scores) else f"{lost} lost or too late")
+    return ", ".join(parts)
+
+
+def _page(scores: _Scores) -> str:
+    missing = [score for score in scores if score["load_s"] is None]
+    if len(missing) == len(scores):
+        arrived = _figure((score["arrived_bytes"] for score in scores), size)
+        return f"not complete: {arrived or '0 B'} of {size(scores[0]['bytes'])}"
+    load = _figure((score["load_s"] for score in scores), _seconds)
+    index = _figure((score["byte_index_s"] for score in scores), _seconds)
+    some = f" in {len(scores) - len(missing)} of {len(scores)} seeds" if missing else ""
+    return f"loaded in {load}{some}, ByteIndex {index}"
+
+
+def _game(scores: _Scores) -> str:
+    late = _figure((score["late_share"] for score in scores), column_percent, 1.0)
+    if not late:
+        return "no packet was sent"
+    deadline = milliseconds(scores[0]["deadline_ms"])
+    rtt = _figure((score["rtt_p95_ms"] for score in scores), milliseconds)
+    text = f"{late} of the answers later than {deadline} or lost"
+    return f"{text}, p95 RTT {rtt}" if rtt else text
+
+
+_SENTENCES: Mapping[str, Callable[[_Scores], str]] = {"call": _call, "page": _page, "game": _game}

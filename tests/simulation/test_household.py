@@ -1,0 +1,66 @@
+"""A household on a link: its targets, and what a link is good for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ackclock import cli
+from ackclock.simulation.household import TARGETS, household_draft, is_household, judgement
+from ackclock.simulation.run import Simulation, simulate_scenario
+
+SLOW = """title = "slow"
+[[hop]]
+name = "line"
+rate = {{ down = "20 Mb/s", up = "5 Mb/s" }}
+delay = "10 ms"
+queue = {queue}
+"""
+
+
+def household(folder: Path, queue: str) -> Simulation:
+    link = folder / "line.toml"
+    link.write_text(SLOW.format(queue=queue))
+    return simulate_scenario(household_draft(str(link)).check())
+
+
+def test_bloated_line_holds_nothing_and_cake_holds_all(tmp_path: Path) -> None:
+    bloated = household(tmp_path, '{ kind = "droptail", bytes = "512 KiB" }').household
+    assert bloated is not None and [target["met"] for target in bloated["targets"]] == [False] * 3
+    assert bloated["verdict"].startswith("Beside a download and an upload the link holds none of these: a call (MOS ")
+    managed = household(tmp_path, '{ kind = "cake" }').household
+    assert managed is not None and [target["app"] for target in managed["targets"] if target["met"]][::2] == [
+        "a call",
+        "a game",
+    ]
+
+
+def test_page_that_is_never_complete_misses_its_target(tmp_path: Path) -> None:
+    done = household(tmp_path, '{ kind = "cake" }')
+    for flow in done.summaries[0]["flows"]:
+        if flow["flow"].startswith("page-") and flow["flow"] != "page-1" and "app" in flow:
+            flow["app"]["score"]["load_s"] = None
+    _, page, _ = judgement([done.summaries[0]])["targets"]
+    assert (page["found"], page["shown"], page["met"]) == (None, "never complete", False)
+
+
+def test_other_runs_are_no_households(tmp_path: Path) -> None:
+    done = household(tmp_path, '{ kind = "cake" }')
+    assert is_household(done.summaries[0]) and len(TARGETS) == 3
+    fewer = {**done.summaries[0], "flows": done.summaries[0]["flows"][1:]}
+    assert not is_household(fewer)  # type: ignore[arg-type]
+
+
+def test_command_prints_the_verdict_first_and_has_it_in_the_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["simulate", "--household", "vdsl2-50m", "--seed", "1", "--no-report", "--quiet"]
+    assert cli.run(command) == 0
+    assert capsys.readouterr().out.startswith("Beside a download and an upload the link holds ")
+    assert cli.run([*command, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["household"]["version"] == 1 and len(document["household"]["targets"]) == 3
+    assert cli.run(["simulate", "x.toml", "--household", "vdsl2-50m"]) == 2
