@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ackclock.documents.fit import FittedLink
     from ackclock.documents.parts import Direction
+    from ackclock.simulation.good_for import GoodFor
 
 _COLUMNS = ("rate", "delay", "queue")
 """Properties of a hop with a column of their own."""
@@ -39,7 +40,8 @@ class Bottleneck(TypedDict):
 
 class OverviewDocument(TypedDict):
     """What `show --json` prints. `hops` are as a link file has them, `base_rtt_ms` is without
-    queues; a scenario has all its defaults, a fitted link its parameters.
+    queues; a scenario has all its defaults, a link what it is good for, and a fitted one its
+    parameters.
     """
 
     kind: str
@@ -51,6 +53,7 @@ class OverviewDocument(TypedDict):
     hops: Sequence[Mapping[str, Any]]
     tunnels: NotRequired[Sequence[Mapping[str, Any]]]
     fit: NotRequired[FittedLink]
+    good_for: NotRequired[GoodFor]
     scenario: NotRequired[Mapping[str, Any]]
     sweep: NotRequired[Mapping[str, Sequence[object]] | None]
     runs: NotRequired[int]
@@ -93,6 +96,8 @@ def overview(name: str) -> Overview:
     >>> overview("dsl-16m").document["directions"]["down"]["bottleneck_bps"]
     16000000.0
     """
+    from ackclock.simulation.good_for import good_for
+
     path = find_link(name, Path())
     if path is None:
         wrong = no_link(name, Path())
@@ -117,6 +122,7 @@ def overview(name: str) -> Overview:
     if is_link:
         if fitted := document.data.get("fit"):
             described["fit"] = fitted
+        described["good_for"] = good_for(draft)
     else:
         described["scenario"] = {key: value for key, value in shown.items() if key != "hop"}
         described["sweep"] = document.data.get("sweep") or None
@@ -173,6 +179,8 @@ def _sentences(document: OverviewDocument) -> Iterator[str]:
             )
         else:
             yield f"No rate limits the direction {direction}."
+    if good := document.get("good_for"):
+        yield f"Today: {good['text'][:1].lower()}{good['text'][1:]}"
     if fit := document.get("fit"):
         known = [one for one in fit.get("parameters", ()) if one.get("status") == "identified"]
         yield f"Fitted to captures: {len(known)} parameters are identified; `[fit]` in the file has their intervals."

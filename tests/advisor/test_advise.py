@@ -211,7 +211,7 @@ def test_link_object_and_link_file_have_the_same_advice(write) -> None:
     file = write(
         "line.toml", '[[hop]]\nname = "line"\nrate = "2 Mb/s"\ndelay = "10 ms"\nqueue = { bytes = "100 kB" }\n'
     )
-    a, b = (library.advise(what, may=["receiver"], **SMALL) for what in (Link([hop]), file))
+    a, b = (library.advise(what, goal="balanced", may=["receiver"], **SMALL) for what in (Link([hop]), file))
     assert a.document["advice"] == b.document["advice"]
 
 

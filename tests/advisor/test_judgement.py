@@ -48,7 +48,7 @@ MARKING = {
 @pytest.fixture(scope="module")
 def line():
     """The advice for a line with deep buffers in both directions."""
-    return library.advise(Link([LINE]), may=["router"], **SMALL)
+    return library.advise(Link([LINE]), goal="balanced", may=["router"], **SMALL)
 
 
 @pytest.mark.finding("A4")

@@ -225,7 +225,7 @@ def test_prices_are_equal_for_any_number_of_workers_and_may_be_left_out(priced: 
         "dumbbell-10m", **choices, workers=1, progress=lambda done, total, _: steps.append((done, total))
     ).document
     assert single["prices"] == priced.document["prices"]
-    assert steps[0] == (0, 4 + max_runs(2, 2, 0)) and steps[-1] == (4 + 24, 4 + 24)
+    assert steps[0] == (0, 4 + max_runs(2, 2, "balanced", 0)) and steps[-1] == (4 + 24, 4 + 24)
     without = compare("dumbbell-10m", **choices, with_prices=False, out=tmp_path / "run")
     assert without.document["prices"] is None and "Price" not in without.document["verdict"]
     assert not (tmp_path / "run" / "prices").exists()

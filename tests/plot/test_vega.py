@@ -7,6 +7,7 @@ from ackclock.plot.time_series import Line, Panel
 
 pytest.importorskip("altair")
 
+FELT: vega.FeltRow = {"side": "As it is", "value": 4.1, "text": "As it is: 4.1 s", "met": False}
 INTERVALS = {"goodput": 5.0, "goodput_lo": 4.0, "goodput_hi": 6.0, "rtt": 40.0, "rtt_lo": 39.0, "rtt_hi": 41.0}
 
 
@@ -21,14 +22,16 @@ def _panel(style: str) -> Panel:
         *(vega.time_chart(_panel(style)) for style in ("", "steps", "samples")),
         vega.trade_off([{"label": "cubic 64 KiB", "variant": "cubic", **INTERVALS}]),
         vega.bars([{"label": "cubic", "mean": 5.0, "lo": 4.0, "hi": 6.0, "model": 5.5}], "Goodput (Mb/s)"),
+        vega.before_and_after([("Page", 0.0, float("inf"), [FELT, {**FELT, "value": None}])]),
         vega.histogram([("0", 3), ("1", 4)], "Losses", "Bursts"),
     ],
-    ids=["lines", "steps", "samples", "trade-off", "bars", "histogram"],
+    ids=["lines", "steps", "samples", "trade-off", "bars", "before and after", "histogram"],
 )
 def test_specification_is_valid_vega_lite(spec: vega.Specification) -> None:
     import altair
 
-    chart = altair.LayerChart if "layer" in spec.tree else altair.Chart
+    kinds = {"layer": altair.LayerChart, "vconcat": altair.VConcatChart}
+    chart = next((kinds[key] for key in kinds if key in spec.tree), altair.Chart)
     chart.from_dict(dict(spec.tree), validate=True)
 
 

@@ -37,13 +37,13 @@ def test_bloated_line_holds_nothing_and_cake_holds_all(tmp_path: Path) -> None:
     ]
 
 
-def test_page_that_is_never_complete_misses_its_target(tmp_path: Path) -> None:
+def test_page_that_is_not_complete_misses_its_target(tmp_path: Path) -> None:
     done = household(tmp_path, '{ kind = "cake" }')
     for flow in done.summaries[0]["flows"]:
         if flow["flow"].startswith("page-") and flow["flow"] != "page-1" and "app" in flow:
             flow["app"]["score"]["load_s"] = None
     _, page, _ = judgement([done.summaries[0]])["targets"]
-    assert (page["found"], page["shown"], page["met"]) == (None, "never complete", False)
+    assert (page["found"], page["shown"], page["met"]) == (None, "not complete", False)
 
 
 def test_other_runs_are_no_households(tmp_path: Path) -> None:

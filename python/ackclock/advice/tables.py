@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.table import Table
 
+from ackclock.arguments.compare import APP_GOALS
 from ackclock.format import count, joined, milliseconds, percent, rate, three
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section
 from ackclock.report.page import Table as PageTable
+from ackclock.simulation.goals import TARGET_MET, targets_of_goal
+from ackclock.simulation.household import NEVER, TARGETS
 from ackclock.terminal import TextBelow, ToType
 
 if TYPE_CHECKING:
     from ackclock.documents.advise import Advice, Advised, Effect, OfLoad, UnjudgedAdvice
+    from ackclock.simulation.household import Target
 
 AS_IT_IS = "as it is"
 """The label of the situation without a change."""
-LOAD_TEXTS = {"down": "download alone", "up": "upload alone", "both": "both at once"}
+LOAD_TEXTS = {"down": "download alone", "up": "upload alone", "both": "both at once", "household": "a household"}
 """The loads of a link in a table."""
 FROM_NOTHING = 1000
 """A ratio above it has no meaning but that there was next to nothing before."""
@@ -47,6 +51,11 @@ def verdict(document: UnjudgedAdvice) -> str:
         return _without_advice(document)
     first = document["advice"][0]
     fair = document["goal"] == "fairness"
+    if is_of_apps(document):
+        who = joined(first["who"].split(","))
+        before, after = (_targets_met(first["effect"], at, document["goal"]) for at in (0, 1))
+        met = f"{after} of {len(targets_of_goal(document['goal']))} targets met, {before} as it is"
+        return f"Change ({who}): {first['label']}: {felt_text(first['effect'])}; {met}."
     if loads := first.get("loads"):
         parts = [f"{LOAD_TEXTS[name]}: {_effect_text(of['effect'], fair)}" for name, of in loads.items()]
         effects = "; ".join(parts)
@@ -57,6 +66,34 @@ def verdict(document: UnjudgedAdvice) -> str:
     if one := first["gain"].get("one_run"):
         text += f" The score of one run changes by {gain_range(one['lo'], one['hi']).replace(' .. ', ' to ')}."
     return text
+
+
+def is_of_apps(document: UnjudgedAdvice) -> bool:
+    """Whether an advice was judged by a goal of applications."""
+    return document["goal"] in APP_GOALS
+
+
+def felt_text(changes: Mapping[str, Effect]) -> str:
+    """What people feel without and with a change, then the goodputs."""
+    parts = [target.before_and_after.format(*_felt(target, changes)) for target in TARGETS]
+    for name, side in (("download", "down"), ("upload", "up")):
+        if goodput := changes.get(f"goodput_{side}_bps"):
+            parts.append(f"{name} {rate(goodput['baseline'])}, now {rate(goodput['advised'])}")
+    return "; ".join(parts)
+
+
+def _targets_met(changes: Mapping[str, Effect], at: int, goal: str) -> int:
+    """The number of targets that the means without (0) or with a change (1) meet."""
+    figures = ((target, _value(changes.get(target.metric), at)) for target in targets_of_goal(goal))
+    return sum(figure is not None and target.is_met(figure) for target, figure in figures)
+
+
+def _felt(target: Target, changes: Mapping[str, Effect]) -> tuple[str, str]:
+    """What people feel of an application without and with a change."""
+    effect = changes.get(target.felt)
+    sides = (effect["baseline"], effect["advised"]) if effect else (None, None)
+    before, after = (NEVER if value is None else target.plain(value) for value in sides)
+    return before, after
 
 
 def _effect_text(changes: Mapping[str, Effect], fair: bool) -> str:
@@ -97,11 +134,25 @@ def _without_advice(document: UnjudgedAdvice) -> str:
         does = "does" if harmful == 1 else "do"
         but = f", and does no harm to others ({harmful} {does})" if harmful else ""
         text, more = f"Leave it as it is: none of the {len(rest)} changes tried gains 3 % beyond chance{but}.", ""
+    if is_of_apps(document):
+        text = f"{text} {_felt_as_it_is(document)}"
     if tried:
         best = unsupported or tried[0]
         interval = gain_range(best["lo"], best["hi"])
-        text += f" The best of them, {best['label']}: {gain_text(best['gain'])} ({interval}), {best['why']}."
+        gain = app_gain_text(best["gain"]) if is_of_apps(document) else f"{gain_text(best['gain'])} ({interval})"
+        text += f" The best of them, {best['label']}: {gain}, {best['why']}."
     return text + more
+
+
+def _felt_as_it_is(document: UnjudgedAdvice) -> str:
+    """What people feel without a change, as a sentence."""
+    metrics = document["baseline"]["metrics"]
+    parts = []
+    for target in TARGETS:
+        found = metrics[target.felt]["mean"] if target.felt in metrics else None
+        clause = target.before_and_after.partition(", now")[0]
+        parts.append(clause.format(NEVER if found is None else target.plain(found)))
+    return f"As it is: {'; '.join(parts)}."
 
 
 def _lost_text(effect: Mapping[str, Effect]) -> str:
@@ -116,7 +167,10 @@ def _lost_text(effect: Mapping[str, Effect]) -> str:
 def tables(document: Advice) -> list[Table]:
     """The advised changes, and the first of the others."""
     found = []
-    if document["advice"]:
+    of_apps = is_of_apps(document)
+    if document["advice"] and of_apps:
+        found.append(_felt_table(document))
+    elif document["advice"]:
         table = _table("Advice", ["rank", "who"], ["gain", "95 % interval", "goodput", "sparse p95 RTT"])
         for row in document["advice"]:
             tie = "=" if row["tied_with"] else ""
@@ -137,10 +191,36 @@ def tables(document: Advice) -> list[Table]:
     shown = document["nothing_to_gain"][:MAX_ROWS]
     for other in shown:
         who, what = other["who"].replace(",", ", "), f"{other['label']}: {other['why']}"
-        rest.add_row(who, gain_text(other["gain"]), str(other["n"]), what)
+        text = app_gain_text(other["gain"]) if of_apps else gain_text(other["gain"])
+        rest.add_row(who, text, str(other["n"]), what)
     if (left := len(document["nothing_to_gain"]) - len(shown)) > 0:
         rest.caption = f"{left} further change{'s' if left > 1 else ''}: --json, or the report."
     return [*found, rest]
+
+
+def _felt_table(document: Advice) -> Table:
+    """What people feel as it is and with each advised change, a line for each."""
+    heads = [*(target.goal for target in TARGETS), "download", "upload"]
+    table = _table("What people feel", ["rank", "who"], heads)
+
+    def cells(effect: Mapping[str, Effect], side: Literal["baseline", "advised"]) -> list[str]:
+        felt = [_felt(target, effect)[side == "advised"] for target in TARGETS]
+        goodputs = (effect.get(f"goodput_{one}_bps") for one in ("down", "up"))
+        return [*felt, *("-" if goodput is None else rate(goodput[side]) for goodput in goodputs)]
+
+    table.add_row("", "", *cells(document["advice"][0]["effect"], "baseline"), AS_IT_IS)
+    for row in document["advice"]:
+        tie = "=" if row["tied_with"] else ""
+        who = row["who"].replace(",", ", ")
+        table.add_row(f"{row['rank']}{tie}", who, *cells(row["effect"], "advised"), row["label"])
+    return table
+
+
+def app_gain_text(value: float | None) -> str:
+    """A ratio of scores of a goal of applications, whose targets count before all else."""
+    if value is None or TARGET_MET**-0.5 < value < TARGET_MET**0.5:
+        return gain_text(value)
+    return "more targets" if value > 1.0 else "fewer targets"
 
 
 def _loads_table(document: Advice) -> Table:
@@ -224,7 +304,8 @@ def lines(document: Advice, *, every: bool = False) -> list[str]:
                 f"It gains, or is the same, under all {len(row['conditions'] or ())} neighbouring conditions tried."
             )
     for row in document["advice"][len(shown) :]:
-        found.append(f"Rank {row['rank']} ({row['who']}): {gain_text(row['gain']['ratio'])}, {row['label']}")
+        gain = (app_gain_text if is_of_apps(document) else gain_text)(row["gain"]["ratio"])
+        found.append(f"Rank {row['rank']} ({row['who']}): {gain}, {row['label']}")
     if len(shown) < len(document["advice"]):
         found.append("With --all, what to type for these, too.")
     return [*found, *document["notes"]]
@@ -242,10 +323,14 @@ def page(document: Advice) -> Page:
     sections = []
     if document["advice"]:
         sections += [_to_type(document["advice"][0])]
-    sections.append(Section("Goodput and delay of all changes", [_pareto(document)]))
+    if is_of_apps(document):
+        sections = [*_felt_page(document), *sections]
+    else:
+        sections.append(Section("Goodput and delay of all changes", [_pareto(document)]))
     if document["advice"]:
-        sections.append(Section("Advice", [_advised(document)]))
-        if document.get("loads"):
+        if not is_of_apps(document):
+            sections.append(Section("Advice", [_advised(document)]))
+        if document.get("loads") and not is_of_apps(document):
             sections.append(Section("Under each load", [_loads_page(document)]))
         if document["advice"][0]["conditions"]:
             sections.append(Section("Under other conditions", [_conditions(document["advice"][0])]))
@@ -253,7 +338,7 @@ def page(document: Advice) -> Page:
         [
             Cell(row["label"]),
             Cell(row["who"].replace(",", ", ")),
-            Cell(gain_text(row["gain"]), note=count(row["n"], "seed")),
+            Cell((app_gain_text if is_of_apps(document) else gain_text)(row["gain"]), note=count(row["n"], "seed")),
             Cell(row["why"]),
         ]
         for row in document["nothing_to_gain"]
@@ -270,6 +355,54 @@ def page(document: Advice) -> Page:
         notes=document["notes"],
         kind="advise",
     )
+
+
+def _felt_page(document: Advice) -> list[Section]:
+    """The picture of what people feel without and with the first advice, and all advices."""
+    from ackclock.plot.vega import FeltRow, before_and_after
+
+    if not document["advice"]:
+        return []
+    first = document["advice"][0]["effect"]
+    parts = []
+    for target in TARGETS:
+        rows: list[FeltRow] = []
+        for at, name in enumerate(("As it is", "With the advice")):
+            met_by, felt = (_value(first.get(metric), at) for metric in (target.metric, target.felt))
+            text = f"{name}: {_felt(target, first)[at]}"
+            rows.append(
+                {"side": name, "value": felt, "text": text, "met": met_by is not None and target.is_met(met_by)}
+            )
+        parts.append((*target.scale, rows))
+    rule = "; ".join(f"{target.app}: {target.text}" for target in TARGETS)
+    reading = (
+        f"Beside a download and an upload, means over the seeds. Green: as people want it ({rule}). Orange: not so."
+    )
+    chart = Chart("What people feel on this link", reading, before_and_after(parts))
+    heads = [Column(target.goal.capitalize(), numeric=True) for target in TARGETS]
+    columns = [Column("Change", room="wide"), Column("Rank", numeric=True), Column("Who"), *heads]
+    columns += [Column("Download", numeric=True), Column("Upload", numeric=True)]
+    table = []
+    for row in document["advice"]:
+        effect = row["effect"]
+        goodputs = [effect[f"goodput_{side}_bps"] for side in ("down", "up")]
+        felt_cells = [Cell(after, note=f"from {before}") for before, after in (_felt(one, effect) for one in TARGETS)]
+        table.append(
+            [
+                Cell(row["label"]),
+                Cell(str(row["rank"]), note="tied" if row["tied_with"] else ""),
+                Cell(row["who"].replace(",", ", ")),
+                *felt_cells,
+                *(Cell(rate(one["advised"]), note=f"from {rate(one['baseline'])}") for one in goodputs),
+            ]
+        )
+    best = ["best" if row["rank"] == 1 else "" for row in document["advice"]]
+    return [Section("What people feel", [chart]), Section("Advice", [PageTable(columns, table, "", best)])]
+
+
+def _value(effect: Effect | None, at: int) -> float | None:
+    """A figure without (0) or with a change (1)."""
+    return effect and (effect["baseline"], effect["advised"])[at]
 
 
 def _to_type(first: Advised) -> Section:

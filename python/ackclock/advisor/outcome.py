@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from ackclock.advice.tables import gain_range, gain_text
 from ackclock.comparison.prices import WORSE_MS, WORSE_RETRANSMITTED, WORSE_SHARE
 from ackclock.format import milliseconds, percent, rate
+from ackclock.simulation.goals import APP_GOALS
 from ackclock.simulation.harm import EQUAL_SHARE, TRANSFER
-from ackclock.simulation.loads import LOADS
+from ackclock.simulation.loads import LOAD_TEXTS
 from ackclock.simulation.metrics import Run
 from ackclock.statistics import Moments, Ratio, ratio
 from ackclock.statistics.intervals import exp, t_quantile
@@ -28,9 +29,9 @@ OWN_BESIDE = ("cubic", "bbr")
 """The flows beside which a lower goodput of the changed flow is a cost."""
 BESIDE_OTHERS = ("cubic", "reno")
 """The flows whose lower goodput beside the changed flow is a cost."""
-MIN_GOODPUT = {"balanced": 0.5, "throughput": 0.5, "fairness": 0.5, "latency": 0.9}
+MIN_GOODPUT = {**dict.fromkeys(APP_GOALS, 0.5), "balanced": 0.5, "throughput": 0.5, "fairness": 0.5, "latency": 0.9}
 """The goodput that one run keeps at least, by goal: the lower end of its prediction interval as a
-share of the goodput without the change; of `latency` the mean."""
+share of the goodput without the change; of `latency` and of applications the mean."""
 KERNEL_GOODPUT, KERNEL_RTT = 0.0102, 0.0632
 """Relative errors of the simulator beside the running kernel, root mean squares of the rows of
 the kernel's own variants in docs/evidence/kernel-vs-simulator.md (mean RTT)."""
@@ -45,8 +46,12 @@ EFFECTS = (
     "rtt_p95_ms",
     "retransmission_rate",
     "jain",
+    "call_mos",
+    "page_load_s",
+    "page_times_alone",
+    "game_late_share",
 )
-"""The metrics of `effect`."""
+"""The metrics of `effect`; the last four of a household."""
 
 Seeds = Mapping[int, Run]
 
@@ -155,12 +160,12 @@ def refusal(advised: Seeds, base: Seeds, gain: Ratio, goal: str, loads: Sequence
         return "gains less than 3 %" if gain.value >= 1.0 else "loses"
     if not gain.lo > 1.0:
         return f"too uncertain: with {gain.n} seeds its gain is {gain_range(gain.lo, gain.hi)}, which includes 0"
-    for prefix, text in [(f"{load}:", f" ({LOADS[load].text})") for load in loads] or [("", "")]:
+    for prefix, text in [(f"{load}:", f" ({LOAD_TEXTS[load]})") for load in loads] or [("", "")]:
         # Under a load the goodput of each direction counts: the score of throughput.
         metric = f"{prefix}score_throughput"
         goodput = ratio(pairs_of(advised, base, metric)).value
         one = predicted_ratio(advised, base, metric) or Prediction(goodput, goodput)
-        worst = goodput if goal == "latency" else one.lo
+        worst = goodput if goal == "latency" or goal in APP_GOALS else one.lo
         if worst < MIN_GOODPUT[goal]:
             return f"a run may keep only {percent(worst)} of its goodput{text}"
     return ""
@@ -223,7 +228,7 @@ def own_costs(advised: Seeds, base: Seeds, loads: Sequence[str] = ()) -> list[Co
     """What a change costs in the situation's own runs, and who pays; of a link under each load."""
     found = []
     for load in loads or ("",):
-        prefix, text = (f"{load}:", f" ({LOADS[load].text})") if load else ("", "")
+        prefix, text = (f"{load}:", f" ({LOAD_TEXTS[load]})") if load else ("", "")
         for cost in _OWN:
             metrics = (
                 [name for name in _OF_DIRECTION if _has(base, prefix + name)] if cost.metric == "goodput_bps" else []

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.advisor.actions import WHO, Action
 from ackclock.advisor.conditions import Condition
-from ackclock.advisor.goals import of_advice, of_link
+from ackclock.advisor.goals import of_advice, of_household, of_link
 from ackclock.advisor.outcome import Beside
 from ackclock.advisor.situation import Situation
 from ackclock.input.link.hop import base_rtt_ps
@@ -25,6 +25,7 @@ from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.goals import SCORE, mean_score
 from ackclock.simulation.harm import AS_IT_IS, OTHERS, SEEDS, TRANSFER, Harm, HarmBound, HarmRun, of_harm
+from ackclock.simulation.loads import HOUSEHOLD
 from ackclock.simulation.metrics import Run
 from ackclock.simulation.run_estimate import duration_text
 from ackclock.simulation.run_list import Metrics, RunList, estimated_cpu_s
@@ -129,6 +130,8 @@ class Runs:
         those of all loads (`over_loads`). `sparse`: beside the sparse flows.
         """
         loads = self.situation.loads
+        is_household = HOUSEHOLD in loads
+        sparse = sparse and not is_household
         views = {load: self.situation.under(load) for load in loads} or {"": self.situation}
         entries = [
             Entry(
@@ -140,7 +143,7 @@ class Runs:
             for actions, condition in changes
             for load, view in views.items()
         ]
-        found = self.run(name, entries, seeds, of_link if loads else of_advice)
+        found = self.run(name, entries, seeds, of_household if is_household else of_link if loads else of_advice)
         if not loads:
             return found
         each = len(loads)
@@ -212,10 +215,12 @@ class Runs:
 
 def over_loads(runs: Mapping[str, Run], direction: str) -> dict[str, float]:
     """The metrics of a link from those of its loads with one seed: the scores are the means over
-    the loads (`mean_score`), the other metrics those of the transfer in `direction` alone.
-    `LOAD:METRIC` are those of each load.
+    the loads (`mean_score`), the other metrics those of the transfer in `direction` alone; of a
+    household all are its own. `LOAD:METRIC` are those of each load.
     """
     found = {f"{load}:{name}": value for load, run in runs.items() for name, value in run.items()}
+    if HOUSEHOLD in runs:
+        return {**found, **runs[HOUSEHOLD]}
     found |= runs[direction]
     for name in (name for name in runs[direction] if name.startswith(SCORE)):
         found[name] = mean_score(name.removeprefix(SCORE), runs.values())

@@ -55,7 +55,15 @@ from ackclock.input.scenario.link_draws import draws_path
 from ackclock.linux import require_linux
 from ackclock.notebook import Progress
 from ackclock.simulation import run_files
-from ackclock.simulation.goals import GOALS, SPARSE_GOALS
+from ackclock.simulation.goals import (
+    APP_GOALS,
+    DEFAULT_OF_LINK,
+    DEFAULT_OF_SCENARIO,
+    GOALS,
+    SPARSE_GOALS,
+    TRANSFER_GOALS,
+    formula,
+)
 from ackclock.simulation.harm import Harm
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.simulation.plan import build_plan
@@ -84,9 +92,9 @@ LEFT = "as it is"
 
 def advise(
     *what: str | Path | LinkLike,
-    goal: str = "balanced",
+    goal: str | None = None,
     may: Sequence[str] | None = None,
-    direction: str = "down",
+    direction: str | None = None,
     seed: int = 1,
     workers: int | None = None,
     out: str | Path | None = None,
@@ -100,16 +108,19 @@ def advise(
     """What to change of the hosts or of a link for a goal, with the commands and how to undo them.
 
     Args:
-        what: a packaged link's name, a link file, a `Link` or a dict (judged by the mean of its
-            loads: a download, an upload, both at once); a scenario file or dict; a run folder of
-            `simulate` or `compare`; or captures of both ends of a path, to which a link is fitted
-            first.
-        goal: "balanced" (goodput over the root of the p95 RTT of a sparse flow beside it),
-            "throughput", "latency" (that RTT) or "fairness" (Jain's index).
+        what: a packaged link's name, a link file, a `Link` or a dict (judged with a household on
+            it, or by the mean of its loads: a download, an upload, both at once); a scenario file
+            or dict; a run folder of `simulate` or `compare`; or captures of both ends of a path, to
+            which a link is fitted first.
+        goal: of a link "household" (the targets of a call, pages and a game beside a download and
+            an upload that are met, then their goodput), or "call", "page", "game" alone; of any
+            situation "balanced" (goodput over the root of the p95 RTT of a sparse flow beside it),
+            "throughput", "latency" (that RTT) or "fairness" (Jain's index). None: "household" of a
+            link without `direction`, otherwise "balanced".
         may: who may change something: "sender", "receiver", "router" (at the clients' end) and
             "operator" (of the link). By default all of them, and what the reader can apply stands
             first by a guess: hosts and router of a link or a scenario, the captured end.
-        direction: of the transfer over a link whose figures stand first, "down" or "up".
+        direction: of the transfer over a link whose figures stand first, "down" (None) or "up".
         seed: the first seed of the rounds.
         workers: threads; all cores when None.
         out: the run folder; nothing is written without it.
@@ -139,7 +150,7 @@ def advise(
     >>> found = ackclock.advise("dsl-16m", may=["sender"])  # doctest: +SKIP
     >>> found.document["advice"][0]["commands"]  # doctest: +SKIP
     """
-    if goal not in GOALS:
+    if goal is not None and goal not in GOALS:
         raise InputError(format_value(goal), choices(GOALS, goal), key="goal")
     try:
         allowed = WHO if may is None else check_may(may)
@@ -147,7 +158,23 @@ def advise(
         raise InputError.of(invalid, key="may") from None
     if verify:
         require_linux("advise --verify", "network namespaces and TUN devices")
-    situation = situation_of(what, direction=direction, seed=seed)
+    situation = situation_of(what, direction=direction or "down", seed=seed)
+    if goal is None:
+        of_link = situation.loads and direction is None and not verify
+        goal = DEFAULT_OF_LINK if of_link else DEFAULT_OF_SCENARIO
+    if goal in APP_GOALS and not situation.loads:
+        raise InputError.problem(
+            f"{goal} is judged with a household on a link, and this has flows of its own",
+            f"a link, or a goal of transfers: {', '.join(TRANSFER_GOALS)}",
+            key="goal",
+        )
+    if verify and goal in APP_GOALS:
+        raise InputError.problem(
+            f"{goal} is of a household, and verify runs one transfer",
+            f"a goal of transfers: {', '.join(TRANSFER_GOALS)}",
+            key="goal",
+        )
+    situation = situation.for_goal(goal)
     if goal == "fairness" and sum(flow.instances for flow in situation.base.flow if not flow.is_udp) < 2:
         situation = situation.beside_a_flow()
     reader = Reader.guessed(situation) if may is None else Reader(allowed)
@@ -205,6 +232,13 @@ class _Asked:
         return f"score_{self.goal}"
 
     @property
+    def search(self) -> str:
+        """The metric by which a race looks for changes: that of applications grows before a target
+        is met, too.
+        """
+        return "score_search" if self.goal in APP_GOALS else self.score
+
+    @property
     def sparse(self) -> bool:
         """Whether the score needs a sparse flow beside the situation's flows."""
         return self.goal in SPARSE_GOALS
@@ -244,7 +278,9 @@ def _advice(
     # A router's queue may stand before a modem: the best change that works there, too, is wanted.
     behind = [lambda one: not any(map(needs_bottleneck, one)) and any("router" in action.who for action in one)]
     raced = (
-        race(runs, actions, score, seed + runs.first_seeds, [*wanted, *behind], None if asked.may_harm else bound)
+        race(
+            runs, actions, asked.search, seed + runs.first_seeds, [*wanted, *behind], None if asked.may_harm else bound
+        )
         if actions
         else Raced([], {})
     )
@@ -357,6 +393,8 @@ def _advice(
         }
         if advice and wanted_captures:
             document["notes"].append(f"More is known after a capture of {'; '.join(wanted_captures)}.")
+    if goal in APP_GOALS:
+        document["notes"].insert(0, formula(goal))
     document["notes"] += _harm_notes(advice, document["nothing_to_gain"])
     document["notes"] += _modem_notes([by_label[label] for label in places], gains)
     if advice and asked.reader.sentence:
@@ -387,7 +425,7 @@ def _final(
     changes = [(one, NO_CONDITION) for one in ((), *finalists)]
     labels = [label_of(one) for one, _ in changes]
     found = runs.scored("final", changes, unseen, sparse=asked.sparse)
-    if not asked.sparse:
+    if not asked.sparse and asked.goal not in APP_GOALS:
         delays = runs.scored("final-sparse", changes, unseen[: sizes.cost])
         for of_seed, beside in zip(found, delays, strict=True):
             for seed, run in beside.items():
@@ -585,9 +623,9 @@ def _rest(
             gain, seeds, why = found.value, found.n, refused[label]
         else:
             of_seed, base = raced.metrics[label], raced.metrics[LEFT]
-            gain, seeds = mean_gain(of_seed, base, asked.score), len(of_seed)
+            gain, seeds = mean_gain(of_seed, base, asked.search), len(of_seed)
             left = raced.left.get(label, Left(seeds, len(gains)))
-            why = _harm_text(harms) if harms else _left_text(left, ratio(pairs_of(of_seed, base, asked.score)))
+            why = _harm_text(harms) if harms else _left_text(left, ratio(pairs_of(of_seed, base, asked.search)))
         rows.append(
             {
                 "label": label,

@@ -25,8 +25,10 @@ from ackclock.input.scenario.flow import Flow as CheckedFlow
 from ackclock.input.scenario.hosts import DEFAULT_HOST, Tcp, tcp_keys
 from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
+from ackclock.simulation import household
+from ackclock.simulation.goals import APP_GOALS, loads_of_goal
 from ackclock.simulation.harm import Place
-from ackclock.simulation.loads import LOADS
+from ackclock.simulation.loads import HOUSEHOLD, LOADS
 from ackclock.simulation.sparse_flow import sparse_every_s, sparse_tables
 from ackclock.storage.run_kind import COMPARE, EMULATE, MEASURE, SIMULATE, kind_of
 
@@ -135,10 +137,28 @@ class Situation:
         """The resolved TCP keys of the first own flow."""
         return self.base.tcp_of(self.flow)
 
+    def for_goal(self, goal: str) -> Situation:
+        """With the loads of a goal, if it is a link."""
+        if not self.loads or goal not in APP_GOALS:
+            return self
+        whole = replace(self, draft=self.draft.replaced({"duration": f"{household.DURATION_S:.0f} s"}))
+        return replace(whole, loads=loads_of_goal(goal))
+
+    def _household(self) -> Situation:
+        """With a household in place of the own flow, of the duration of the situation."""
+        own = self.draft.document.data["flow"][0]
+        keys = {key: value for key, value in own.items() if key not in ("name", "direction", "workload", "count")}
+        tables = household.tables(self.base.duration / 1e12)
+        flows = [{**keys, **flow} if flow["workload"]["kind"] in ("bulk", "page") else flow for flow in tables["flow"]]
+        of_tcp = tuple(flow["name"] for flow in flows if flow["workload"]["kind"] in ("bulk", "page"))
+        return replace(self, draft=self.draft.replaced({**tables, "flow": flows}), own=of_tcp, loads=())
+
     def under(self, load: str) -> Situation:
         """With the flows of a load in place of the own one, which a link has; TCP and number of the
         flows are the own one's.
         """
+        if load == HOUSEHOLD:
+            return self._household()
         own, *others = self.draft.document.data["flow"]
         opposite: str = self.opposite
         names = {str(self.direction): FLOW, opposite: f"{FLOW}_{opposite}"}

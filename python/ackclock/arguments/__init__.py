@@ -101,12 +101,15 @@ def quick_defaults(arguments: type) -> dict[str, Any]:
 
 def with_arguments(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Callable[P, R]]:
     """Decorates a function of a struct of arguments: it takes the arguments themselves. Its
-    signature and the Args of its docstring are those of the struct.
+    signature and the Args of its docstring are those of the struct, whose class method
+    `defaults_beside`, if it has one, gives the defaults that depend on the given arguments.
     """
 
     def decorated(function: Callable[[A], R]) -> Callable[P, R]:
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return function(arguments(*args, **kwargs))
+            defaults: dict[str, Any] = getattr(arguments, "defaults_beside", lambda _: {})(kwargs)
+            given: dict[str, Any] = {key: value for key, value in kwargs.items() if value is not None}
+            return function(arguments(*args, **{**kwargs, **defaults, **given}))
 
         for name in ("__module__", "__name__", "__qualname__"):
             setattr(call, name, getattr(function, name))

@@ -19,7 +19,15 @@ Buffer = str | tuple[str, str]
 DEFAULT_BUFFERS = ("16 KiB", "64 KiB", "256 KiB", "auto", "path")
 """From a buffer too small for most links to the host's automatic tuning, and beyond it on long
 paths."""
-GOALS = ("balanced", "throughput", "latency", "fairness")
+TRANSFER_GOALS = ("balanced", "throughput", "latency", "fairness")
+APP_GOALS = ("household", "call", "page", "game")
+GOALS = (*APP_GOALS, *TRANSFER_GOALS)
+HOUSEHOLD_QUEUES = ("link", "codel", "fq-codel", "cake")
+"""The queues of both bottlenecks that a household is compared with, beside each variant."""
+OF_TRANSFERS = frozenset(
+    ("buffers", "delayed_ack", "ack_policy", "ack", "flows", "opposite", "direction", "duration", "rank_by", "measured")
+)
+"""Arguments that say which transfers are compared: with one of them the goal is "balanced"."""
 RANK_BY = {"goodput": "goodput_bps", "rtt": "rtt_p95_ms", "retransmissions": "retransmission_rate", "jain": "jain"}
 """The metrics of a ranking, by their words on the command line."""
 
@@ -114,10 +122,12 @@ class CompareArguments:
         complete="hosts",
         keys=("tcp.host",),
     )
-    goal: str = argument(
-        "What the recommendation is judged by: balanced, throughput, latency or fairness.",
-        "It is judged under a download, an upload and both at once (docs/reference/advise.md).",
-        default="balanced",
+    goal: str | None = argument(
+        "What the recommendation is judged by: household, or call, page, game of it; or balanced, throughput, latency, "
+        "fairness of transfers.",
+        'The first ones are of a household on the link (docs/models/applications.md). None: "household", with an '
+        'argument about transfers, such as `direction`, "balanced".',
+        default=None,
         words={name: name for name in GOALS},
         allowed=GOALS,
     )
@@ -154,6 +164,20 @@ class CompareArguments:
         default=None,
         name=None,
     )
+
+    @classmethod
+    def defaults_beside(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The goal where none is given, and the other defaults of a goal of applications: every
+        variant with `HOUSEHOLD_QUEUES`.
+        """
+        goal = given.get("goal")
+        if goal is None:
+            about_transfers = OF_TRANSFERS & given.keys() or not given.get("with_prices", True)
+            goal = TRANSFER_GOALS[0] if about_transfers else APP_GOALS[0]
+        if goal not in APP_GOALS:
+            return {"goal": goal}
+        household = {"buffers": ("auto",), "delayed_ack": (True,), "seeds": 3, "duration": "auto"}
+        return {"goal": goal, "queue": HOUSEHOLD_QUEUES, **household}
 
     def identified(self, measured: Mapping[str, Any] | None) -> list[object]:
         """The arguments in the run folder's identity, beside the resolved points. `measured` is the

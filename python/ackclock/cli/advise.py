@@ -22,7 +22,13 @@ def advise(
             callback=packaged_name,
         ),
     ],
-    goal: Annotated[str, typer.Option(help="balanced, throughput, latency or fairness.")] = "balanced",
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a link: household (the default), or call, page, game of it. Of transfers: balanced (the default of "
+            "a scenario, a run or captures), throughput, latency or fairness."
+        ),
+    ] = None,
     may: Annotated[
         str | None,
         typer.Option(
@@ -31,8 +37,8 @@ def advise(
         ),
     ] = None,
     direction: Annotated[
-        str, typer.Option(help="Of the transfer over a link whose figures stand first: down or up.")
-    ] = "down",
+        str | None, typer.Option(help="Of the transfer over a link whose figures stand first: down (default) or up.")
+    ] = None,
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Run the first advice with the running kernel's TCP over the emulated link."),

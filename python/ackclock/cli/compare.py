@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ackclock.arguments import option_names, quick_defaults
-from ackclock.arguments.compare import CompareArguments
+from ackclock.arguments.compare import APP_GOALS, CompareArguments
 from ackclock.cli.options import Json, Quiet, Report, Seed, typed, with_options
 
 
@@ -33,7 +33,9 @@ def compare(
     from ackclock.comparison.terminal_tables import tables
 
     check_address_space(Need.STATISTICS)
-    chosen = {**(quick_defaults(CompareArguments) if quick else {}), **given}
+    # A household is a first look already.
+    first_look = quick and given.get("goal") not in APP_GOALS
+    chosen = {**(quick_defaults(CompareArguments) if first_look else {}), **given}
     if seed is not None:
         chosen["seeds"] = [seed]
     with typed(option_names(CompareArguments)), progress("compare", quiet=quiet) as update:

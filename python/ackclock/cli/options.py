@@ -104,7 +104,7 @@ def _parameter(struct: type, name: str, it: Argument) -> Parameter:
     kind: Any = StrEnum(name, {word: word for word in it.words}) if it.words else it.kind
     if default is MISSING:
         default = Parameter.empty
-    elif it.words:
+    elif it.words and default is not None:
         default = next(word for word, value in it.words.items() if value == default)
     elif default in (None, ()):
         default, kind = None, kind | None

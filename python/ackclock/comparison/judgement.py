@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, cast
 from ackclock.comparison.conditions import UnderCondition
 from ackclock.comparison.configuration import AUTO, Configuration
 from ackclock.comparison.ranking import Ranked
-from ackclock.simulation.goals import mean_score
+from ackclock.simulation.goals import APP_GOALS, SCORE, mean_score, targets_met, value
 from ackclock.simulation.harm import DEFAULTS, Harm
+from ackclock.simulation.household import TARGETS, targets_of
+from ackclock.simulation.loads import HOUSEHOLD
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import NEAR_THE_BEST, SAME_WITHIN, Interval, Ratio, interval, ratio
 
@@ -25,13 +27,21 @@ if TYPE_CHECKING:
     from ackclock.documents.compare import Judgement as JudgementDocument
     from ackclock.documents.compare import ScoredChoice as ScoredDocument
     from ackclock.documents.parts import Metrics
+    from ackclock.documents.simulate import HouseholdTarget
 
 SHORTLISTED = 5
 """Maximum number of configurations that run under the loads, beside the host's defaults."""
+MAX_HOUSEHOLDS = 16
+"""Maximum number of configurations that run with a household."""
 LEFT_OUT = ("down_loss_rate", "up_loss_rate")
 """Metrics under a load that are not in documents: the prices have them."""
 
 Seeds = Mapping[int, Run]
+
+
+def left_out(load: str) -> tuple[str, ...]:
+    """The metrics under a load that are not in documents. A household has one goal's score."""
+    return tuple(f"{SCORE}{goal}" for goal in APP_GOALS) if load == HOUSEHOLD else LEFT_OUT
 
 
 def screened(goal: str, metrics: Mapping[str, Interval]) -> float:
@@ -48,6 +58,17 @@ def screened(goal: str, metrics: Mapping[str, Interval]) -> float:
     if goal == "throughput":
         return goodput
     return 1.0 / rtt if goal == "latency" else goodput / math.sqrt(rtt)
+
+
+def shortlist_of_apps(ranking: Sequence[Ranked], usual: str) -> list[Ranked]:
+    """The configurations that run with a household: all of a small comparison, otherwise the host's
+    defaults and the best by the figures of their own flows.
+    """
+    able = [ranked for ranked in ranking if ranked.delivers]
+    order = sorted(
+        able, key=lambda r: (not is_default(r.configuration, usual), -_finite(screened("balanced", r.metrics)))
+    )
+    return order[:MAX_HOUSEHOLDS]
 
 
 def is_default(choice: Configuration, usual: str) -> bool:
@@ -107,6 +128,7 @@ class ScoredChoice:
         gain: its ratio to the score of the host's defaults; None of these.
         harm: where it falls below the bound of harm; None where that was not tested.
         loads: metrics by load.
+        targets: of a goal of applications, the household's.
     """
 
     label: str
@@ -114,20 +136,22 @@ class ScoredChoice:
     gain: Ratio | None
     harm: tuple[Harm, ...] | None
     loads: Mapping[str, Mapping[str, Interval]]
+    targets: Sequence[HouseholdTarget] = ()
 
     def as_json(self) -> ScoredDocument:
         """An entry of `judgement.choices` in ``compare``'s JSON document."""
-        return {
+        document: ScoredDocument = {
             "label": self.label,
             "score": self.score.as_json(),
             "gain": self.gain.as_json() if self.gain else None,
             "harm": None if self.harm is None else [harm.as_json() for harm in self.harm],
         }
+        return {**document, "targets": list(self.targets)} if self.targets else document
 
     def loads_json(self) -> dict[str, Metrics]:
         """`loads` of its cell in the JSON document."""
         return {
-            load: {name: value.as_json() for name, value in metrics.items() if name not in LEFT_OUT}
+            load: {name: value.as_json() for name, value in metrics.items() if name not in left_out(load)}
             for load, metrics in self.loads.items()
         }
 
@@ -148,6 +172,7 @@ class Judgement:
         choices: the shortlisted configurations, best score first; the host's defaults among them.
         conditions: the recommended one, or the host's defaults, beside others where the path is
             another.
+        household_s: the duration of a household's run in s; None without one.
     """
 
     goal: str
@@ -160,6 +185,7 @@ class Judgement:
     harm_s: float
     choices: tuple[ScoredChoice, ...]
     conditions: tuple[UnderCondition, ...] = ()
+    household_s: float | None = None
 
     def as_json(self) -> JudgementDocument:
         """The object `judgement` of ``compare``'s JSON document."""
@@ -203,13 +229,30 @@ class Judge:
             return dict(self.fairness(label))
         return found
 
+    def met(self, label: str) -> int:
+        """The number of targets that a configuration meets, which count before its score."""
+        return 0
+
+    def is_as_good(self, to_best: Ratio) -> bool:
+        """Whether a score is within 1 % of the best, or within 5 % and not separated by seeds."""
+        if to_best.value >= 1.0 - SAME_WITHIN:
+            return True
+        return to_best.value >= 1.0 - NEAR_THE_BEST and to_best.n > 1 and not to_best.hi < 1.0
+
+    def targets(self, label: str) -> Sequence[HouseholdTarget]:
+        """The targets of a household, with what a configuration makes of them."""
+        return ()
+
     def decide(self, fastest: str, compared: Sequence[str]) -> tuple[list[ScoredChoice], str | None]:
-        """The configurations by their score, and the recommended one of the compared."""
+        """The configurations by their score, and the recommended one of the compared. `fastest` is
+        tested beside other flows, too, unless it is empty.
+        """
         scores = {label: self.scores(label) for label in self.under_loads}
         means = {label: _finite(interval(of.values()).mean) for label, of in scores.items()}
-        order = sorted(means, key=lambda label: -means[label])
+        order = sorted(means, key=lambda label: (-self.met(label), -means[label]))
         recommended = next((label for label in self._by_preference(order, scores) if self._is_allowed(label)), None)
-        self.tested(fastest)
+        if fastest:
+            self.tested(fastest)
         base = scores[self.defaults]
         scored = [
             ScoredChoice(
@@ -218,6 +261,7 @@ class Judge:
                 None if label == self.defaults else score_ratio(scores[label], base),
                 self.harm.get(label, () if label == self.defaults else None),
                 {load: over_seeds(of.values()) for load, of in self.under_loads[label].items()},
+                self.targets(label),
             )
             for label in order
         ]
@@ -229,7 +273,12 @@ class Judge:
         """
         left, found = list(order), list[str]()
         while left:
-            near = [label for label in left if _is_as_good(score_ratio(scores[label], scores[left[0]]))]
+            level = self.met(left[0])
+            near = [
+                label
+                for label in left
+                if self.met(label) == level and self.is_as_good(score_ratio(scores[label], scores[left[0]]))
+            ]
             chosen = min(near or left[:1], key=lambda label: self.changes[label])
             found.append(chosen)
             left.remove(chosen)
@@ -239,11 +288,54 @@ class Judge:
         return not self.tested(label) or self.may_harm
 
 
-def _is_as_good(to_best: Ratio) -> bool:
-    """Whether a score is within 1 % of the best, or within 5 % and not separated by the seeds."""
-    if to_best.value >= 1.0 - SAME_WITHIN:
-        return True
-    return to_best.value >= 1.0 - NEAR_THE_BEST and to_best.n > 1 and not to_best.hi < 1.0
+@dataclass
+class HouseholdJudge(Judge):
+    """Decides by the targets of a household, then by what the goal makes of its figures."""
+
+    def is_as_good(self, to_best: Ratio) -> bool:
+        """Whether a score is within 5 % of the best: people do not feel less, and a change costs
+        them an effort.
+        """
+        return to_best.value >= 1.0 - NEAR_THE_BEST
+
+    def met(self, label: str) -> int:
+        """By the medians over the seeds."""
+        return targets_met(self.goal, self._runs(label))
+
+    def targets(self, label: str) -> Sequence[HouseholdTarget]:
+        """By the medians over the seeds."""
+        return targets_of(self._runs(label))
+
+    def scores(self, label: str) -> dict[int, float]:
+        """What decides between configurations that meet the same number of targets, by seed."""
+        return {seed: value(self.goal, run) for seed, run in self.under_loads[label][HOUSEHOLD].items()}
+
+    def tested(self, label: str) -> tuple[Harm, ...]:
+        """Where a configuration falls below the bound, and the applications that it makes worse."""
+        if label not in self.harm:
+            worse = self._worse(label)
+            self.harm[label] = tuple(worse) if worse else super().tested(label)
+        return self.harm[label]
+
+    def _runs(self, label: str) -> list[Run]:
+        return list(self.under_loads[label][HOUSEHOLD].values())
+
+    def _worse(self, label: str) -> list[Harm]:
+        """The applications that miss their target and get worse than with the host's defaults over
+        the link as it is, where no further target is met for it.
+        """
+        if self.goal != HOUSEHOLD or label == self.defaults or self.met(label) > self.met(self.defaults):
+            return []
+        of, base = self._runs(label), self._runs(self.defaults)
+        found = []
+        for target in TARGETS:
+            figure, before = target.median(of), target.median(base)
+            if target.is_met(figure) or not target.worse(figure, before):
+                continue
+            now, then = (interval(target.value(run) for run in runs).mean for runs in (of, base))
+            text = target.before_and_after.format(target.text_of(base), target.text_of(of))
+            found.append(Harm("both", target.goal, target.metric, now, then, len(of), f"worse for {text}"))
+        return found
 
 
 def score_ratio(a: Mapping[int, float], b: Mapping[int, float]) -> Ratio:

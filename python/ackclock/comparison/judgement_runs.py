@@ -20,7 +20,9 @@ from ackclock.comparison.conditions import (
 )
 from ackclock.comparison.configuration import Configuration
 from ackclock.comparison.judgement import (
+    MAX_HOUSEHOLDS,
     SHORTLISTED,
+    HouseholdJudge,
     Judge,
     Judgement,
     changes_of,
@@ -30,6 +32,7 @@ from ackclock.comparison.judgement import (
     score_ratio,
     scores_of,
     shortlist,
+    shortlist_of_apps,
 )
 from ackclock.comparison.prices import BesideRuns, jain_by_seed, of_beside, prices
 from ackclock.comparison.ranking import Ranked
@@ -43,7 +46,10 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.sweep_paths import Point
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
+from ackclock.simulation.goals import APP_GOALS
 from ackclock.simulation.harm import BOUNDED, DEFAULTS, FIRST_SEEDS, SEEDS, Harm, HarmBound, HarmRun, Place
+from ackclock.simulation.household import DURATION_S, MIN_DURATION_S
+from ackclock.simulation.loads import HOUSEHOLD
 from ackclock.simulation.metrics import Run
 from ackclock.simulation.run_list import Metrics, RunList, estimated_cpu_s
 from ackclock.storage import dataset_files
@@ -55,6 +61,8 @@ WHOLE_S = 30.0
 HARM_SHARE = 0.05
 """The estimated CPU time of the first seeds of a choice beside other flows, as a share of that of
 the comparison: where it takes more, its runs are shorter (`HarmBound.cpu_s`)."""
+HOUSEHOLD_CPU_S = 12.0
+"""Estimated CPU time of all runs of households: over a fast link they are shorter."""
 MIN_HARM_CPU_S = 2.0
 """That CPU time at least."""
 NOT_COMPARED = 100
@@ -65,13 +73,16 @@ LOADS, CONDITIONS = "loads", "conditions"
 Seeds = Mapping[int, Run]
 
 
-def max_runs(configurations: int, seeds: int, opposite: int, conditions: int = 0) -> int:
+def max_runs(configurations: int, seeds: int, goal: str, opposite: int, conditions: int = 0) -> int:
     """About the number of runs of `JudgementRuns`, for the progress: the whole shortlist runs
     beside other flows, with the first seeds.
     """
-    places = min(SHORTLISTED, configurations) + 1
-    under_loads = len(loads.load_names(opposite)) * min(LOAD_SEEDS, seeds)
+    under_loads = len(loads.load_names(goal, opposite)) * min(LOAD_SEEDS, seeds)
     under_conditions = conditions * min(RIVALS + 1, configurations) * under_loads
+    if goal in APP_GOALS:
+        beside_others = 2 * len(BOUNDED) * min(FIRST_SEEDS, seeds)
+        return min(MAX_HOUSEHOLDS, configurations) * under_loads + beside_others + under_conditions
+    places = min(SHORTLISTED, configurations) + 1
     return places * (under_loads + len(BOUNDED) * min(FIRST_SEEDS, seeds)) + under_conditions
 
 
@@ -96,6 +107,7 @@ class JudgementRuns:
         cells_cpu_s: their estimated CPU time.
         reopen: called before the first new run in a finished run folder.
         conditions: other paths, over which the recommendation may be another.
+        household_s: the duration of a household's run in s.
         notes: what did not run, as sentences.
     """
 
@@ -111,6 +123,7 @@ class JudgementRuns:
     cells_cpu_s: float
     reopen: Callable[[], object] | None
     conditions: Sequence[Condition] = ()
+    household_s: float = DURATION_S
     notes: list[str] = field(default_factory=list)
     datasets: list[Dataset] = field(default_factory=list)
 
@@ -134,7 +147,7 @@ class JudgementRuns:
             self._beside,
             first_seed=self.seeds[0],
             cpu_s=max(MIN_HARM_CPU_S, HARM_SHARE * self.cells_cpu_s),
-            run_s=duration_s if duration_s < WHOLE_S else None,
+            run_s=duration_s if duration_s < WHOLE_S and self.goal not in APP_GOALS else None,
             first_seeds=min(FIRST_SEEDS, len(self.seeds)),
             seed_count=min(SEEDS, len(self.seeds)),
         )
@@ -146,8 +159,13 @@ class JudgementRuns:
         low_latency: Ranked | None,
     ) -> tuple[Judgement, Prices]:
         """What is recommended, and what the first choices cost others."""
-        goal, may_harm = self.arguments.goal, self.arguments.may_harm
-        picked = shortlist(ranking, goal, self.usual, low_latency)
+        goal, may_harm = self.goal, self.arguments.may_harm
+        is_household = goal in APP_GOALS
+        picked = (
+            shortlist_of_apps(ranking, self.usual)
+            if is_household
+            else shortlist(ranking, goal, self.usual, low_latency)
+        )
         defaults = defaults_label(ranking, self.usual)
         by_label = {one.configuration.label: one for one in picked}
         tried: dict[str, Configuration | None] = {label: one.configuration for label, one in by_label.items()}
@@ -157,7 +175,7 @@ class JudgementRuns:
         def harm_of(label: str) -> Sequence[Harm]:
             return self.bound.check({label: self._place(tried[label])})[label]
 
-        judge = Judge(
+        judge = (HouseholdJudge if is_household else Judge)(
             goal,
             may_harm,
             under_loads,
@@ -168,8 +186,11 @@ class JudgementRuns:
             | {label: changes_of(one.configuration, self.usual) for label, one in by_label.items()},
         )
         fastest = fastest_of([one for one in ranking if one.delivers]).configuration.label
-        choices, recommended = judge.decide(fastest, [one.configuration.label for one in ranking])
-        self.bound.check({})  # The host's defaults beside others, where nothing else was tested.
+        choices, recommended = judge.decide(
+            "" if is_household else fastest, [one.configuration.label for one in ranking]
+        )
+        if not is_household:
+            self.bound.check({})  # The host's defaults beside others, where nothing else was tested.
         kinds = {label: kind_of(choice) if choice else label for label, choice in tried.items()}
         order = [choice.label for choice in choices]
         compared = [recommended or defaults, *rivals(order, recommended or defaults, kinds.__getitem__)]
@@ -184,7 +205,12 @@ class JudgementRuns:
             self.bound.measured_s,
             tuple(choices),
             tuple(self._under_conditions({label: tried[label] for label in compared}, defaults)),
+            self.household_s if is_household else None,
         )
+        if self.arguments.progress:
+            self.arguments.progress(self.before, self.before, "")
+        if is_household:
+            return judgement, Prices([], [], self.datasets, self.bound.seed_count)
         tested = [label for label in tried if label in judge.harm or label == defaults]
         asked = under_loads[defaults].get(self.direction) or next(iter(under_loads[defaults].values()))
         runs = {
@@ -196,11 +222,26 @@ class JudgementRuns:
             )
             for label in tested
         }
-        if self.arguments.progress:
-            self.arguments.progress(self.before, self.before, "")
         tied = {label: one.tied_with for label, one in by_label.items()}
         priced, references = prices(runs, tied, defaults)
         return judgement, Prices(priced, references, self.datasets, self.bound.seed_count)
+
+    @property
+    def goal(self) -> str:
+        """What the recommendation is judged by."""
+        return str(self.arguments.goal)
+
+    def _shorten_household(self, choices: int) -> None:
+        """The duration of a household whose runs would take too long over a fast link."""
+        whole = loads.drafts(self.draft, self.flows, [HOUSEHOLD])[HOUSEHOLD].check()
+        runs = choices * min(LOAD_SEEDS, len(self.seeds))
+        estimated_s = runs * estimated_cpu_s(whole)
+        shorter_s = DURATION_S * HOUSEHOLD_CPU_S / estimated_s
+        if shorter_s < DURATION_S:
+            self.household_s = float(max(round(shorter_s), MIN_DURATION_S))
+            self.notes.append(
+                f"A household of {self.household_s:.0f} s in place of {DURATION_S:.0f} s, because the link is fast."
+            )
 
     def _point(self, choice: Configuration | None) -> Point:
         """Sweep parameters of a configuration; None: the host's defaults over the link as it is."""
@@ -218,8 +259,10 @@ class JudgementRuns:
 
     def _under_loads(self, tried: Mapping[str, Configuration | None]) -> dict[str, dict[str, Seeds]]:
         """The metrics of each choice under each load, by seed."""
-        names = loads.load_names(len(self.flows) - 1)
-        drafts = loads.drafts(self.draft, self.flows, names)
+        names = loads.load_names(self.goal, len(self.flows) - 1)
+        if self.goal in APP_GOALS:
+            self._shorten_household(len(tried))
+        drafts = loads.drafts(self.draft, self.flows, names, self.household_s)
         keys = [(label, name) for label in tried for name in names]
         found = self._run(
             LOADS,
@@ -236,9 +279,9 @@ class JudgementRuns:
 
         The `defaults` do no harm. A first look tries this only where it takes few of the runs.
         """
-        goal = self.arguments.goal
-        names = loads.load_names(len(self.flows) - 1)
-        drafts = loads.drafts(self.draft, self.flows, names)
+        goal = self.goal
+        names = loads.load_names(goal, len(self.flows) - 1)
+        drafts = loads.drafts(self.draft, self.flows, names, self.household_s)
         keys = [(one, label, name) for one in self.conditions for label in chosen for name in names]
         scenarios = [drafts[name].check({**self._point(chosen[label]), **one.point}) for one, label, name in keys]
         if not scenarios or len(chosen) < 2 or goal == "fairness":
@@ -247,7 +290,7 @@ class JudgementRuns:
             sum(map(estimated_cpu_s, scenarios)),
             self.cells_cpu_s,
             min(LOAD_SEEDS, len(self.seeds)),
-            is_first_look=self.draft.check().duration / 1e12 < WHOLE_S,
+            is_first_look=goal in APP_GOALS or self.draft.check().duration / 1e12 < WHOLE_S,
         )
         if not count:
             self.notes.append(not_tried(self.conditions))

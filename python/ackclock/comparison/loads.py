@@ -1,5 +1,6 @@
 """The runs of a configuration under the loads of a link: a download, an upload and both at once,
-each with a sparse flow in both directions, and the score of the goal (simulation/goals.py).
+each with a sparse flow in both directions, or a household; and the score of the goal
+(simulation/goals.py).
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from ackclock.input.link.bottleneck import slowest_bps
 from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.objects import Flow, plain
 from ackclock.input.scenario.draft import Draft
-from ackclock.simulation.goals import GOALS, score
-from ackclock.simulation.loads import LOADS, load_of
+from ackclock.simulation import household
+from ackclock.simulation.goals import TRANSFER_GOALS, app_scores, loads_of_goal, score
+from ackclock.simulation.loads import HOUSEHOLD, LOADS, load_of
 from ackclock.simulation.metrics import of_run, together_bps
 from ackclock.simulation.sparse_flow import (
     SPARSE,
@@ -31,20 +33,27 @@ ASKED = "asked"
 """The load of a comparison with flows in both directions (`--opposite`): its own flows."""
 
 
-def load_names(opposite: int) -> tuple[str, ...]:
-    """The loads of a comparison: those of a link, or its own flows where these are a scenario."""
-    return (ASKED,) if opposite else tuple(LOADS)
+def load_names(goal: str, opposite: int) -> tuple[str, ...]:
+    """The loads of a comparison: those of a link for the goal, or its own flows where these are a
+    scenario.
+    """
+    return (ASKED,) if opposite and HOUSEHOLD not in loads_of_goal(goal) else loads_of_goal(goal)
 
 
-def drafts(draft: Draft, flows: Sequence[Flow], names: Sequence[str]) -> dict[str, Draft]:
-    """The scenario under each load, with a sparse flow in both directions. `flows` are the
-    comparison's own; the first is compared.
+def drafts(
+    draft: Draft, flows: Sequence[Flow], names: Sequence[str], household_s: float = household.DURATION_S
+) -> dict[str, Draft]:
+    """The scenario under each load, with a sparse flow in both directions; a household, of
+    `household_s`, has none. `flows` are the comparison's own; the first is compared.
     """
     base = draft.check()
     duration_s = base.duration / 1e12
     sparse = sparse_tables({one: sparse_every_s(slowest_bps(base.hop, one), duration_s) for one in DIRECTIONS})
     found = {}
     for name in names:
+        if name == HOUSEHOLD:
+            found[name] = draft.replaced(household.tables(household_s))
+            continue
         own = plain(list(flows))
         if name in LOADS:
             of_direction = {one: f"{flows[0].name}_{one}" for one in DIRECTIONS}
@@ -56,8 +65,13 @@ def drafts(draft: Draft, flows: Sequence[Flow], names: Sequence[str]) -> dict[st
 def of_load(summary: ExplainedRun) -> dict[str, float]:
     """The metrics of a run under a load from its summary (docs/inside/plan.md): the goodput of each
     direction, the figures of all its TCP flows, the p95 RTT and the lost round trips of the sparse
-    flows, those of each direction alone, and `score_GOAL`, better the larger it is.
+    flows, those of each direction alone, and `score_GOAL`, better the larger it is. Of a household
+    its figures (`household.figures`) and the scores of the goals of applications.
     """
+    if household.is_household(summary):
+        run, figures = of_run(summary), household.figures(summary)
+        shared = {name: run[name] for name in ("goodput_bps", "rtt_p95_ms", "retransmission_rate")}
+        return {**figures, **shared, **app_scores(figures)}
     own = [flow for flow in summary["flows"] if flow["variant"] != "udp" and not flow.get("feeds")]
     run = of_run(summary)
     sides = {
@@ -72,4 +86,4 @@ def of_load(summary: ExplainedRun) -> dict[str, float]:
     for one, side in sides.items():
         metrics[f"{one}_delay_p95_ms"] = path_p95_ms([side])
         metrics[f"{one}_loss_rate"] = path_lost_share([side])
-    return metrics | {f"score_{goal}": score(goal, load_of(used), own, sparse) for goal in GOALS}
+    return metrics | {f"score_{goal}": score(goal, load_of(used), own, sparse) for goal in TRANSFER_GOALS}

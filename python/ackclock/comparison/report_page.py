@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ackclock.comparison import household_answer
 from ackclock.comparison.ack_path import UNMARKED
 from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.measurement_rows import FIGURES, READING, WORDS, cells_of
@@ -46,15 +47,17 @@ def page(document: Comparison, panels: Sequence[Panel], given: RunInput) -> Page
     best = _recommended(document)
     title = document["title"] or document["link"]
     several = "jain" in metrics[best["label"]]
+    of_apps = household_answer.is_of_apps(document)
     return Page(
-        title=f"TCP over {title}",
+        title=f"A household on {title}" if of_apps else f"TCP over {title}",
         subtitle=f"{len(metrics)} configurations compared over {document['link']}, {_runs(document)}",
-        answer=recommendation(document, metrics),
-        because=" ".join(reasons(document, metrics)),
+        answer=household_answer.answer(document) if of_apps else recommendation(document, metrics),
+        because=" ".join(household_answer.reasons(document) if of_apps else reasons(document, metrics)),
         sections=[
+            *(household_answer.sections(document) if of_apps else []),
             Section("Goodput against delay", [_trade_off(metrics), _intervals(document, metrics)]),
             Section("Ranking", [_ranking(document, metrics, several)], _rule(document)),
-            *_loads(document),
+            *([] if of_apps else _loads(document)),
             *_prices(document),
             *_measured(document),
             time_section(
@@ -190,7 +193,10 @@ def _runs(document: Comparison) -> str:
         if flow["name"].startswith("opposite")
     )
     others = f", beside {beside} flow{'s' if beside > 1 else ''} in the opposite direction" if beside else ""
-    return f"{n} seed{'s' if n > 1 else ''} each, {document['scenario']['duration']} per run{others}"
+    judgement = document.get("judgement")
+    household_s = judgement.get("household_s") if judgement else None
+    duration = f"a household of {household_s:.0f} s" if household_s else f"{document['scenario']['duration']} per run"
+    return f"{n} seed{'s' if n > 1 else ''} each, {duration}{others}"
 
 
 def _notes(document: Comparison) -> list[str]:

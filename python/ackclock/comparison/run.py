@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ackclock._native import LimitFacts
 from ackclock.arguments import check, with_arguments
-from ackclock.arguments.compare import CompareArguments
+from ackclock.arguments.compare import APP_GOALS, HOUSEHOLD_QUEUES, CompareArguments
 from ackclock.comparison.ack_path import UNMARKED, unmarked
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.conditions import conditions
@@ -24,9 +24,11 @@ from ackclock.comparison.ranking import check_rank_by, ranking, short_run_notes
 from ackclock.comparison.result import Comparison
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
 from ackclock.congestion_control import with_names
+from ackclock.errors import InputError
 from ackclock.input import variant_groups
-from ackclock.input.link.bottleneck import AS_IS, bottlenecks
+from ackclock.input.link.bottleneck import AS_IS, bottlenecks, slowest_hop
 from ackclock.input.link.frame_grid import locked
+from ackclock.input.link.hop import DIRECTIONS, Hop
 from ackclock.input.objects import Bulk, Flow, Link, plain, time_text
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
@@ -73,6 +75,11 @@ def compare(arguments: CompareArguments) -> Comparison:
         RunFailed: a run failed in the engine.
     """
     check(arguments)
+    is_household = arguments.goal in APP_GOALS
+    if is_household and not arguments.with_prices:
+        raise InputError.problem(
+            f"{arguments.goal} is judged by runs with a household", "ask with prices, or for another goal", key="goal"
+        )
     check_rank_by(arguments.rank_by, arguments.flows)
     beside_it = read_measured(arguments.measured) if arguments.measured is not None else None
     named = with_names(list(arguments.variants)) if arguments.variants is not None else [variant_groups.DEFAULT_GROUP]
@@ -97,10 +104,9 @@ def compare(arguments: CompareArguments) -> Comparison:
         draft = draft.replaced({"duration": show_time(auto_duration(hops, len(checked.seeds)))})
     host_buffers = HostBuffers.of(arguments.host or DEFAULT_HOST)
     sockets = host_buffers.for_path(arguments.buffers, hops, arguments.direction)
-    choices = configurations(
-        known, sockets, arguments.delayed_ack, arguments.queue, arguments.ack_policy, arguments.ack
-    )
-    path = bottlenecks(hops, arguments.direction) if _varies_path(choices) else None
+    queues = _household_queues(hops) if arguments.queue is HOUSEHOLD_QUEUES else arguments.queue
+    choices = configurations(known, sockets, arguments.delayed_ack, queues, arguments.ack_policy, arguments.ack)
+    path = bottlenecks(hops, arguments.direction, both=is_household) if _varies_path(choices) else None
     scenarios = {choice: draft.check(choice.point(path)) for choice in choices}
     base = scenarios[choices[0]]
     draws = LinkDraws.beside(arguments.link) if isinstance(arguments.link, str | Path) else None
@@ -126,7 +132,7 @@ def compare(arguments: CompareArguments) -> Comparison:
         data = Dataset(runs, folder)
         stored = stored_below(folder / PRICES) if arguments.with_prices and folder else 0
         later = (
-            max_runs(len(choices), len(runs.seeds), arguments.opposite, len(tried))
+            max_runs(len(choices), len(runs.seeds), str(arguments.goal), arguments.opposite, len(tried))
             if arguments.with_prices and not stored
             else 0
         )
@@ -147,7 +153,7 @@ def compare(arguments: CompareArguments) -> Comparison:
             title=base.title,
             scenario=cast("ScenarioTables", resolved(base, lambda path: path.name)),
             rank_by=arguments.rank_by,
-            goal=arguments.goal,
+            goal=str(arguments.goal),
             ranking=ranked,
             data=data,
             asymmetry=asymmetry(plans[0]),
@@ -157,9 +163,9 @@ def compare(arguments: CompareArguments) -> Comparison:
             notes=[
                 *variant_groups.remarks(named, known),
                 *([SPLIT] if any(hop.pep for hop in hops) else []),
-                *short_run_notes(ranked, base.duration / 1e12),
-                *(lengthened(base.hop, base.duration, len(base.seeds)) if is_auto else []),
-                *missed_events(base.hop, base.duration, len(base.seeds)),
+                *([] if is_household else short_run_notes(ranked, base.duration / 1e12)),
+                *(lengthened(base.hop, base.duration, len(base.seeds)) if is_auto and not is_household else []),
+                *([] if is_household else missed_events(base.hop, base.duration, len(base.seeds))),
                 *locked(base.hop),
                 *(
                     [UNMARKED]
@@ -199,6 +205,22 @@ def compare(arguments: CompareArguments) -> Comparison:
             for further in comparison.further:
                 further.clear()
     return comparison
+
+
+def _household_queues(hops: Sequence[Hop]) -> tuple[str, ...]:
+    """The queues of a household's comparison: none but the link's where it has no rates, and not
+    the kind that both bottlenecks have already.
+    """
+    slowest = [(slowest_hop(hops, direction), direction) for direction in DIRECTIONS]
+    if not all(hop for hop, _ in slowest):
+        return (AS_IS,)
+    kinds = {
+        str(queue.written(given=True).get("kind", "droptail"))
+        if (queue := getattr(hop, direction).queue)
+        else "droptail"
+        for hop, direction in slowest
+    }
+    return tuple(queue for queue in HOUSEHOLD_QUEUES if {queue} != kinds)
 
 
 def _flows(arguments: CompareArguments) -> list[Flow]:

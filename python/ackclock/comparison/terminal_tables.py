@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from ackclock.comparison import household_answer
 from ackclock.comparison.ack_path import HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.prices import OTHERS
@@ -27,6 +28,12 @@ MAX_ROWS = 10
 
 def tables(comparison: Comparison, *, all_rows: bool = False) -> list[Table]:
     """The ranking, the prices, and the measured transfers; the verdict ends the last table."""
+    if household_answer.is_of_apps(comparison.document):
+        found = household_answer.tables(comparison.document)
+        found += [ranking_table(comparison, all_rows=True)] if all_rows else []
+        notes = [*(one for one in comparison.notes), *sentences(use.as_json() for use in comparison.recordings)]
+        found[1].caption = "\n".join([str(found[1].caption), *notes])
+        return found
     found = [ranking_table(comparison, all_rows=all_rows), *price_table(comparison), *measured_table(comparison)]
     found[-1].caption = "\n".join(filter(None, [str(found[-1].caption or ""), *paragraphs(comparison.document)]))
     return found

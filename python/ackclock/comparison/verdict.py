@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from ackclock.comparison import household_answer
 from ackclock.comparison.ack_path import HOST
 from ackclock.comparison.configuration import buffers_in_words
 from ackclock.comparison.loads import ASKED
@@ -42,6 +43,8 @@ def verdict(document: Comparison) -> str:
 
 def paragraphs(document: Comparison) -> list[str]:
     """The parts of the verdict, each of whole sentences."""
+    if household_answer.is_of_apps(document):
+        return household_answer.paragraphs(document)
     metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
     return [recommendation(document, metrics), *reasons(document, metrics)]
 

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from ackclock.documents.engine import FlowLimit
 from ackclock.documents.parts import Estimate, Metrics, Ratio
+from ackclock.documents.simulate import HouseholdTarget
 
 
 class Configuration(TypedDict):
@@ -99,12 +100,15 @@ class Harm(TypedDict):
 
 
 class ScoredChoice(TypedDict):
-    """A configuration under the loads; `harm` is null where it was not tested."""
+    """A configuration under the loads; `harm` is null where it was not tested, `targets` are those
+    of a household.
+    """
 
     label: str
     score: Estimate
     gain: Ratio | None
     harm: list[Harm] | None
+    targets: NotRequired[list[HouseholdTarget]]
 
 
 class UnderCondition(TypedDict):
@@ -130,6 +134,7 @@ class Judgement(TypedDict):
     seeds: int
     harm_seeds: int
     harm_s: float
+    household_s: NotRequired[Annotated[float | None, Field(description="duration of a household's run")]]
     choices: list[ScoredChoice]
     conditions: NotRequired[list[UnderCondition]]
 

@@ -57,6 +57,10 @@ class HouseholdTarget(TypedDict):
     app: str
     target: str
     found: Annotated[float | None, Field(description="in the target's unit; null if a page was never complete")]
+    lo: Annotated[float | None, Field(description="minimum over the seeds")]
+    hi: Annotated[float | None, Field(description="maximum over the seeds")]
+    felt: Annotated[float | None, Field(description="what people feel: of a page its load time in s")]
+    felt_text: str
     shown: str
     met: bool
 

@@ -396,6 +396,41 @@ def histogram(bars: Sequence[tuple[str, int]], across: str, up: str) -> Specific
     return Specification.of(drawn.properties(width=WIDTH, height=HEIGHT))
 
 
+class FeltRow(TypedDict):
+    """What people feel of an application on one side of a comparison; None: it never ended."""
+
+    side: str
+    value: float | None
+    text: str
+    met: bool
+
+
+@unvalidated
+def before_and_after(parts: Sequence[tuple[str, float, float, Sequence[FeltRow]]]) -> Specification:
+    """A bar for each side of each application, its text above it, green where the target is met.
+
+    ``parts`` have the title of an application's axis, its minimum and maximum (infinite: that of
+    the values) and its rows in display order.
+    """
+    import altair as alt
+
+    charts = []
+    for title, lo, hi, rows in parts:
+        top = hi if hi < float("inf") else 1.05 * max((row["value"] or 0.0 for row in rows), default=0.0) or 1.0
+        thinnest = lo + 0.004 * (top - lo)
+        ends = [max(top if row["value"] is None else row["value"], thinnest) for row in rows]
+        drawn = [{**row, "from": lo, "to": end} for row, end in zip(rows, ends, strict=True)]
+        base = alt.Chart(alt.InlineData(values=drawn))
+        y = alt.Y("side:N", sort=[row["side"] for row in rows], title=None, axis=None)
+        colour = alt.condition("datum.met", alt.value(PALETTE[2]), alt.value(PALETTE[1]))
+        axis = alt.Axis(format="%" if hi == 1.0 else "~g", tickCount=5)
+        x = alt.X("to:Q", title=None, scale=alt.Scale(domain=[lo, top], nice=False), axis=axis)
+        bar = base.mark_bar(height=9, yOffset=9).encode(x=x, x2="from", y=y, color=colour)
+        text = base.mark_text(align="left", dx=1, dy=-6, fontSize=12).encode(x=alt.value(0), y=y, text="text:N")
+        charts.append(alt.layer(bar, text).properties(width=WIDTH, height=38 * len(rows), title=title))
+    return Specification.of(alt.vconcat(*charts, spacing=18))
+
+
 class DifferenceRow(TypedDict):
     """A difference with its 95 % interval, in percent."""
 

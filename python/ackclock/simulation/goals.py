@@ -1,4 +1,8 @@
-"""The goals, and the score of a run: one function of the goal, the load and the run's flows."""
+"""The goals, and the score of a run: one function of the goal, the load and the run's flows.
+
+The goals of transfers are of goodput and delay under the loads of `simulation.loads`; those of
+applications are of the targets of a household (`simulation.household`).
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,30 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ackclock.simulation.loads import Load
+from ackclock.simulation.household import TARGETS, Target
+from ackclock.simulation.loads import HOUSEHOLD, LOADS, Load
 from ackclock.simulation.metrics import Run, together_bps
 from ackclock.statistics import jain_index
 
-GOALS = {
+TRANSFER_GOALS = {
     "balanced": "goodput over the root of the p95 RTT of a sparse flow beside it, mean over the flows",
     "throughput": "the goodput of the flows together",
     "latency": "the p95 RTT of a sparse flow beside the flows",
     "fairness": "Jain's index of the goodputs, of a single flow with a cubic flow beside it",
 }
-"""The goals and what they are the ratio of."""
+"""The goals of transfers and what they are the ratio of."""
+APP_GOALS = {
+    "household": "the number of targets that are met, then the goodput of the download and the upload (geometric mean)",
+    "call": "whether a call meets its target, then its MOS",
+    "page": "whether a page meets its target, then its load time",
+    "game": "whether a game meets its target, then the share of its answers in time",
+}
+"""The goals of a household's applications and what counts."""
+GOALS = {**APP_GOALS, **TRANSFER_GOALS}
+DEFAULT_OF_LINK, DEFAULT_OF_SCENARIO = "household", "balanced"
+"""The goal of a link, whose default load is a household, and of flows that are given."""
+TARGET_MET = 1000.0
+"""The factor of a score for each target that a run meets: more than any goodput."""
 SPARSE_GOALS = ("balanced", "latency")
 """The goals whose score has the delay of a sparse flow beside the flows."""
 SCORE = "score_"
@@ -39,7 +56,7 @@ def score(goal: str, load: Load | None, flows: Sequence[Mapping[str, Any]], spar
     as it is) all flows are taken together.
 
     Args:
-        goal: one of `GOALS`.
+        goal: one of `TRANSFER_GOALS`.
         load: the load of a link; None for a scenario.
         flows: the rows of the flows of a run's summary (docs/inside/plan.md).
         sparse_rtt_p95_ms: the p95 RTT of a sparse flow beside them (`sparse_flow`); NaN without.
@@ -80,3 +97,45 @@ def mean_score(goal: str, runs: Collection[Run]) -> float:
     if min(scores) <= 0.0:
         return 0.0
     return math.exp(math.fsum(map(math.log, scores)) / len(scores))
+
+
+def loads_of_goal(goal: str) -> tuple[str, ...]:
+    """The loads of a link under which a goal is judged."""
+    return (HOUSEHOLD,) if goal in APP_GOALS else tuple(LOADS)
+
+
+def targets_of_goal(goal: str) -> tuple[Target, ...]:
+    """The targets that count for a goal of applications."""
+    return tuple(target for target in TARGETS if goal in ("household", target.goal))
+
+
+def formula(goal: str) -> str:
+    """The rule of a goal of applications as a sentence."""
+    targets = "; ".join(f"{target.app}: {target.text}" for target in targets_of_goal(goal))
+    return f"The goal {goal} counts {APP_GOALS[goal]}; within 5 % the fewest changes. Targets: {targets}."
+
+
+def value(goal: str, figures: Run) -> float:
+    """What decides, by a goal of applications, between runs that meet the same targets; better the
+    larger it is, NaN where there is none. `figures` are those of a household (`household.figures`).
+    """
+    if goal == "household":
+        return max(figures["bulk_goodput_bps"], MIN_BPS)
+    (target,) = targets_of_goal(goal)
+    return target.value(figures)
+
+
+def targets_met(goal: str, runs: Collection[Run]) -> int:
+    """The number of a goal's targets that the medians over the runs of all seeds meet."""
+    return sum(target.is_met(target.median(runs)) for target in targets_of_goal(goal))
+
+
+def app_scores(figures: Run) -> dict[str, float]:
+    """`score_GOAL` of a household's run for each goal of applications: its `value`, times
+    `TARGET_MET` for each target that the run meets.
+    """
+    scores = {}
+    for goal in APP_GOALS:
+        met = targets_met(goal, [figures])
+        scores[f"{SCORE}{goal}"] = TARGET_MET**met * max(value(goal, figures), 1e-3)
+    return scores

@@ -1,7 +1,7 @@
 """A household on a link: a call, a game and pages beside a download and an upload (household.toml),
 and whether each is as people want it (docs/models/scores.md).
 
-The targets are judgement one by one and have no weights. A figure is the median over the seeds.
+The targets are judged one by one and have no weights. A figure is the median over the seeds.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.format import column_percent, joined
+from ackclock.format import column_percent, joined, significant
+from ackclock.simulation.metrics import Run, together_bps
 
 if TYPE_CHECKING:
+    from ackclock.documents.engine import Summary
     from ackclock.documents.simulate import ExplainedRun, Household, HouseholdTarget
     from ackclock.input.scenario.draft import Draft
 
@@ -32,6 +34,10 @@ FLOWS: Mapping[str, str] = {
     "upload": "",
 }
 """Names of its flows, and their applications."""
+NEVER = "not complete"
+"""Of a page: it has no load time, since the run ended before."""
+DURATION_S, MIN_DURATION_S = 60.0, 12.0
+"""The duration in the file, and the minimum of a shorter household, with times in proportion."""
 
 
 @dataclass(frozen=True)
@@ -40,77 +46,156 @@ class Target:
 
     Attributes:
         app: the application, with its article.
-        text: the target in words.
+        goal: the goal that counts this target alone.
+        text: the target in words; `wanted`: in a few.
+        metric: the figure that is judged, of `figures`.
         limit: the bound of the figure.
         is_minimum: the figure is to be at least the bound; else at most.
-        figure: of a run; NaN where it has none.
-        shown: the figure as text.
+        felt: the figure that people feel, which may be another.
+        shown: that figure as text.
+        figure: the judged figure as text.
+        scale: what the figure that people feel is, for a chart, and its minimum and maximum; the
+            maximum is infinite where it has none.
+        before_and_after: the clause of what people feel before and after, from `plain` texts.
+        plain: the figure that people feel as text beside its name.
+        worse: a figure that is worse than another one by this matters.
+        share: how near a figure that misses the target is to it, 0 to 1.
+        value: what the goal makes of the figures where the target is met or missed alike, better
+            the larger it is.
     """
 
     app: str
+    goal: str
     text: str
+    wanted: str
+    metric: str
     limit: float
     is_minimum: bool
-    figure: Callable[[ExplainedRun], float]
+    felt: str
     shown: Callable[[float], str]
+    figure: Callable[[float], str]
+    scale: tuple[str, float, float]
+    before_and_after: str
+    plain: Callable[[float], str]
+    worse: Callable[[float, float], bool]
+    share: Callable[[float], float]
+    value: Callable[[Run], float]
 
-    def of(self, summaries: Iterable[ExplainedRun]) -> HouseholdTarget:
-        """The target and the median of its figure over the seeds. A run without a figure, such as
-        one whose pages are not complete, misses the target.
+    def median(self, runs: Iterable[Run]) -> float:
+        """The median of the judged figure over the seeds; infinite, or less than any, where it has
+        none: a run without a figure, such as one whose pages are not complete, misses the target.
         """
         worst = -math.inf if self.is_minimum else math.inf
-        figures = [self.figure(summary) for summary in summaries]
-        found = statistics.median(worst if math.isnan(figure) else figure for figure in figures)
-        met = found >= self.limit if self.is_minimum else found <= self.limit
+        return statistics.median(_or(run.get(self.metric, math.nan), worst) for run in runs)
+
+    def nearness(self, run: Run) -> float:
+        """1 where a run meets the target, and less, 0 at least, the further it is from it."""
+        figure = run.get(self.metric, math.nan)
+        if math.isnan(figure):
+            return 0.0
+        return 1.0 if self.is_met(figure) else 0.9 * min(max(self.share(figure), 0.0), 1.0)
+
+    def is_met(self, figure: float) -> bool:
+        """Whether a figure is within the bound."""
+        return figure >= self.limit if self.is_minimum else figure <= self.limit
+
+    def felt_by(self, runs: Sequence[Run]) -> float:
+        """The median of what people feel over the seeds; infinite without one."""
+        return statistics.median(_or(run.get(self.felt, math.nan), math.inf) for run in runs)
+
+    def text_of(self, runs: Sequence[Run]) -> str:
+        """What people feel, the median over the seeds, as in `before_and_after`."""
+        found = self.felt_by(runs)
+        return self.plain(found) if math.isfinite(found) else NEVER
+
+    def of(self, runs: Sequence[Run]) -> HouseholdTarget:
+        """The target and the median of its figure over the seeds, with their range."""
+        found, felt = self.median(runs), self.felt_by(runs)
+        seeds = [value for run in runs if not math.isnan(value := run.get(self.metric, math.nan))]
+        text = self.shown(felt) if math.isfinite(felt) else NEVER
+        details = f", {self.figure(found)}" if self.felt != self.metric and math.isfinite(found) else ""
         return {
             "app": self.app,
             "target": self.text,
             "found": found if math.isfinite(found) else None,
-            "shown": self.shown(found) if math.isfinite(found) else "never complete",
-            "met": met,
+            "lo": min(seeds, default=None),
+            "hi": max(seeds, default=None),
+            "felt": felt if math.isfinite(felt) else None,
+            "felt_text": self.plain(felt) if math.isfinite(felt) else NEVER,
+            "shown": text + details,
+            "met": self.is_met(found),
         }
 
 
-def _scores(summary: ExplainedRun, kind: str) -> dict[str, Mapping[str, Any]]:
-    """The scores of a kind, by the names of their flows."""
-    apps = {flow["flow"]: flow["app"] for flow in summary["flows"] if "app" in flow}
-    return {name: app["score"] for name, app in apps.items() if app["kind"] == kind}
+def _or(value: float, without: float) -> float:
+    return without if math.isnan(value) else value
 
 
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def _call(summary: ExplainedRun) -> float:
-    return _number(next(iter(_scores(summary, "call").values()))["mos"]["mean"])
-
-
-def _game(summary: ExplainedRun) -> float:
-    return _number(next(iter(_scores(summary, "game").values()))["late_share"])
-
-
-def _page(summary: ExplainedRun) -> float:
-    """The median load time beside the download and the upload over that before them. An incomplete
-    load took longer than all.
-    """
-    loads = {name: score["load_s"] for name, score in _scores(summary, "page").items()}
-    alone = loads.pop(FIRST_PAGE)
-    beside = statistics.median(math.inf if load is None else load for load in loads.values())
-    return math.nan if alone is None or math.isinf(beside) else beside / alone
+def whole_percent(share: float) -> str:
+    """A share in percent, with a decimal below 10 % and where it is not quite all."""
+    return (
+        "0 %"
+        if share == 0.0
+        else f"{100.0 * share:.0f} %"
+        if 0.1 <= share < 0.995 or share == 1.0
+        else column_percent(share)
+    )
 
 
 TARGETS = (
-    Target("a call", "MOS at least 4.0", 4.0, True, _call, lambda mos: f"MOS {mos:.1f}"),
     Target(
-        "a page",
-        "at most 1.5 times the time alone",
-        1.5,
-        False,
-        _page,
-        lambda ratio: f"{ratio:.1f} times its time alone",
+        "a call",
+        "call",
+        "MOS at least 4.0",
+        "at least 4.0",
+        "call_mos",
+        4.0,
+        True,
+        "call_mos",
+        lambda mos: f"MOS {mos:.1f}",
+        lambda mos: f"{mos:.1f}",
+        ("Call: mean opinion score, 1 (bad) to 4.5 (best)", 1.0, 4.5),
+        "a call: MOS {}, now {}",
+        lambda mos: f"{mos:.1f}",
+        lambda mos, base: mos <= base - 0.1,
+        lambda mos: (mos - 1.0) / 3.0,
+        lambda run: run.get("call_mos", math.nan),
     ),
     Target(
-        "a game", "at most 1 % of the answers late", 0.01, False, _game, lambda share: f"{column_percent(share)} late"
+        "a page",
+        "page",
+        "at most 1.5 times the time alone",
+        "at most 1.5 x",
+        "page_times_alone",
+        1.5,
+        False,
+        "page_load_s",
+        lambda seconds: f"{significant(seconds, 2)} s",
+        lambda times: f"{significant(times, 2)} times its time alone",
+        ("Page: seconds until it is complete", 0.0, math.inf),
+        "a page {}, now {}",
+        lambda seconds: f"{significant(seconds, 2)} s",
+        lambda times, base: times >= 1.1 * base,
+        lambda times: 1.5 / times,
+        lambda run: 1.0 / _or(run.get("page_load_s", math.nan), math.inf),
+    ),
+    Target(
+        "a game",
+        "game",
+        "at most 1 % of the round trips above 100 ms",
+        "at most 1 %",
+        "game_late_share",
+        0.01,
+        False,
+        "game_late_share",
+        lambda share: f"{whole_percent(share)} late",
+        whole_percent,
+        ("Game: round trips above 100 ms, or lost", 0.0, 1.0),
+        "round trips of a game above 100 ms: {}, now {}",
+        whole_percent,
+        lambda share, base: share >= base + 0.01,
+        lambda share: 1.0 - share,
+        lambda run: 1.0 - _or(run.get("game_late_share", math.nan), 1.0),
     ),
 )
 
@@ -128,15 +213,82 @@ def household_draft(link: str) -> Draft:
     return draft_of({**{key: value for key, value in data.items() if key != "title"}, "link": link})
 
 
+def tables(duration_s: float = DURATION_S) -> dict[str, Any]:
+    """The keys of a scenario that make it a household of a duration in s, at least
+    `MIN_DURATION_S`: `duration`, `measure` and `flow`. All times are in proportion to the file's.
+    """
+    from ackclock.input.document import read_document
+
+    factor = max(duration_s, MIN_DURATION_S) / DURATION_S
+
+    def scaled(text: str) -> str:
+        return f"{round(1e3 * factor * float(text.removesuffix(' s')))} ms"
+
+    data = read_document(FILE).data
+    flows = []
+    for flow in data["flow"]:
+        timed = {**flow}
+        if "start" in flow:
+            timed["start"] = scaled(flow["start"])
+        if "repeat" in flow:
+            timed["repeat"] = {**flow["repeat"], "every": scaled(flow["repeat"]["every"])}
+        flows.append(timed)
+    window = [scaled(text) for text in data["measure"]["window"]]
+    return {"duration": scaled(data["duration"]), "measure": {"window": window}, "flow": flows}
+
+
 def is_household(summary: ExplainedRun) -> bool:
     """Whether the flows of a run are those of the household, by their names and applications."""
     flows = [flow for flow in summary["flows"] if "part_of" not in flow]
     return {flow["flow"]: flow["app"]["kind"] if "app" in flow else "" for flow in flows} == FLOWS
 
 
+def figures(summary: Summary) -> dict[str, float]:
+    """The figures of a household's run; NaN where it has none.
+
+    - ``call_mos``, ``call_mos_p10``, ``game_late_share``: as in `apps.METRICS`.
+    - ``page_load_s``: the median load time beside the download and the upload, an incomplete load
+      as longer than all; ``page_alone_s``: that before them; ``page_times_alone``: their ratio.
+    - ``down_goodput_bps``, ``up_goodput_bps``: of the download and of the upload;
+      ``bulk_goodput_bps``: their geometric mean, so that a slow upload counts as much as a fast
+      download.
+    """
+    apps: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for flow in summary["flows"]:
+        if "app" in flow:
+            apps.setdefault(flow["app"]["kind"], {})[flow["flow"]] = flow["app"]["score"]
+    found: dict[str, float] = {}
+    for call in apps.get("call", {}).values():
+        found["call_mos"], found["call_mos_p10"] = _number(call["mos"]["mean"]), _number(call["mos"]["p10"])
+    for game in apps.get("game", {}).values():
+        found["game_late_share"] = _number(game["late_share"])
+    loads = {name: score["load_s"] for name, score in apps.get("page", {}).items()}
+    if FIRST_PAGE in loads:
+        alone = _number(loads.pop(FIRST_PAGE))
+        beside = statistics.median(math.inf if load is None else load for load in loads.values()) if loads else math.inf
+        beside = beside if math.isfinite(beside) else math.nan
+        found |= {"page_load_s": beside, "page_alone_s": alone, "page_times_alone": beside / alone}
+    bulk = {
+        direction: together_bps(flow for flow in summary["flows"] if flow["flow"] == name and not flow.get("feeds"))
+        for name, direction in (("download", "down"), ("upload", "up"))
+    }
+    found |= {f"{direction}_goodput_bps": bps for direction, bps in bulk.items()}
+    found["bulk_goodput_bps"] = math.sqrt(math.prod(bulk.values()))
+    return found
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def targets_of(runs: Sequence[Run]) -> list[HouseholdTarget]:
+    """The targets by the `figures` of the seeds."""
+    return [target.of(runs) for target in TARGETS]
+
+
 def judgement(summaries: Sequence[ExplainedRun]) -> Household:
     """The targets of the household, and what the link is good for."""
-    targets = [target.of(summaries) for target in TARGETS]
+    targets = targets_of([figures(summary) for summary in summaries])
     return {"version": VERSION, "targets": targets, "verdict": _verdict(targets)}
 
 

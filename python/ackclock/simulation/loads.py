@@ -51,6 +51,12 @@ LOADS: Mapping[str, Load] = {
 (Real-time Response Under Load; four flows in each direction there)."""
 
 
+HOUSEHOLD = "household"
+"""The load of a link by what people do on it (`simulation.household`)."""
+LOAD_TEXTS = {name: load.text for name, load in LOADS.items()} | {HOUSEHOLD: "a household"}
+"""The loads in words."""
+
+
 def load_of(directions: Collection[str]) -> Load | None:
     """The load whose flows have these directions; None if there is none."""
     return next((load for load in LOADS.values() if set(load.directions) == set(directions)), None)

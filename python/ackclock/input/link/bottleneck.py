@@ -29,13 +29,14 @@ POLICIES: Mapping[str, Mapping[str, str | bool]] = {
 @dataclass(frozen=True)
 class Bottlenecks:
     """The bottleneck of each direction: `data` and `acks` are the sweep paths of their queues, with
-    the link's queues.
+    the link's queues. `both`: a kind of queue is that of both, as where both carry data.
     """
 
     data: str
     data_queue: CheckedTable | None
     acks: str
     ack_queue: CheckedTable | None
+    both: bool = False
 
     def keys(self, kind: str, policy: str) -> dict[str, object]:
         """The data's bottleneck with another kind of queue, with the same limits and ACK policy,
@@ -44,7 +45,7 @@ class Bottlenecks:
         """
         parts = policy.split("+")
         other = [part for part in parts if part in queue_kinds()]
-        queue = _of_kind(self.ack_queue, other[-1] if other else AS_IS)
+        queue = _of_kind(self.ack_queue, other[-1] if other else kind if self.both else AS_IS)
         if policy != AS_IS:
             queue.pop("ack", None)
             if acks := {key: value for part in parts for key, value in POLICIES.get(part, {}).items()}:
@@ -52,8 +53,9 @@ class Bottlenecks:
         return {self.data: _of_kind(self.data_queue, kind), self.acks: queue}
 
 
-def bottlenecks(hops: Sequence[Hop], direction: str) -> Bottlenecks:
+def bottlenecks(hops: Sequence[Hop], direction: str, *, both: bool = False) -> Bottlenecks:
     """The bottleneck of each direction: the hop with the lowest rate, recorded rates by their mean.
+    `both` is that of `Bottlenecks`.
 
     Raises:
         InputError: no hop limits one of the directions.
@@ -65,6 +67,7 @@ def bottlenecks(hops: Sequence[Hop], direction: str) -> Bottlenecks:
         getattr(data, direction).queue,
         f"hop.{acks.name}.queue.{reverse}",
         getattr(acks, reverse).queue,
+        both,
     )
 
 
