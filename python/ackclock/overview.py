@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
@@ -67,11 +67,21 @@ class Overview:
         kind: "link" or "scenario".
         name: as it was asked for.
         document: what `show --json` prints.
+        draft: the scenario, of a link one over it.
     """
 
     kind: str
     name: str
     document: OverviewDocument
+    draft: Draft = field(repr=False)
+
+    def with_good_for(self) -> Overview:
+        """With what a link is good for, by runs of a second or two; a scenario as it is."""
+        from ackclock.simulation.good_for import good_for
+
+        if self.kind != "link":
+            return self
+        return replace(self, document={**self.document, "good_for": good_for(self.draft)})
 
     def tables(self) -> list[Table]:
         """For the terminal."""
@@ -96,8 +106,6 @@ def overview(name: str) -> Overview:
     >>> overview("dsl-16m").document["directions"]["down"]["bottleneck_bps"]
     16000000.0
     """
-    from ackclock.simulation.good_for import good_for
-
     path = find_link(name, Path())
     if path is None:
         wrong = no_link(name, Path())
@@ -122,12 +130,11 @@ def overview(name: str) -> Overview:
     if is_link:
         if fitted := document.data.get("fit"):
             described["fit"] = fitted
-        described["good_for"] = good_for(draft)
     else:
         described["scenario"] = {key: value for key, value in shown.items() if key != "hop"}
         described["sweep"] = document.data.get("sweep") or None
         described["runs"] = len(draft.points()) * len(scenario.seeds)
-    return Overview(described["kind"], name, described)
+    return Overview(described["kind"], name, described, draft)
 
 
 def _bottleneck(hops: Sequence[Hop], direction: str) -> Bottleneck:

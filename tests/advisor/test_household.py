@@ -33,7 +33,7 @@ def test_queues_of_both_directions_are_advised_for_people_on_a_bloated_line(bloa
     follows("advise", document)
     assert document["goal"] == "household" and document["loads"] == ["household"]
     first = document["advice"][0]
-    assert "line up" in first["label"] and "downlink" in first["label"] or "both directions" in first["label"]
+    assert ("line up" in first["label"] and "downlink" in first["label"]) or "both directions" in first["label"]
     effect = first["effect"]
     assert effect["call_mos"]["advised"] > effect["call_mos"]["baseline"] + 1.0
     assert effect["page_times_alone"]["advised"] <= 1.5 < effect["page_times_alone"]["baseline"]

@@ -114,7 +114,7 @@ def test_managed_line_is_kept_as_it_is() -> None:
     document = ackclock.compare([MANAGED], variants=["cubic", "reno"], queue=["link", "codel"], seeds=2).document
     assert document["recommended"] == "cubic, auto buffers, delayed ACK"
     assert document["verdict"].startswith("Keep the link as it is: a call: MOS 4.")
-    assert "None of the 3 other choices does better by it." in document["verdict"]
+    assert "None of the 3 other choices does better by this rule." in document["verdict"]
 
 
 def test_defaults_are_of_a_household_unless_an_option_is_about_transfers() -> None:

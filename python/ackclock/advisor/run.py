@@ -54,7 +54,7 @@ from ackclock.input.link.frame_grid import locked
 from ackclock.input.scenario.link_draws import draws_path
 from ackclock.linux import require_linux
 from ackclock.notebook import Progress
-from ackclock.simulation import run_files
+from ackclock.simulation import household, run_files
 from ackclock.simulation.goals import (
     APP_GOALS,
     DEFAULT_OF_LINK,
@@ -394,7 +394,7 @@ def _advice(
         if advice and wanted_captures:
             document["notes"].append(f"More is known after a capture of {'; '.join(wanted_captures)}.")
     if goal in APP_GOALS:
-        document["notes"].insert(0, formula(goal))
+        document["notes"][:0] = [formula(goal), *household.bounds(situation.hops)]
     document["notes"] += _harm_notes(advice, document["nothing_to_gain"])
     document["notes"] += _modem_notes([by_label[label] for label in places], gains)
     if advice and asked.reader.sentence:

@@ -24,6 +24,8 @@ APP_GOALS = ("household", "call", "page", "game")
 GOALS = (*APP_GOALS, *TRANSFER_GOALS)
 HOUSEHOLD_QUEUES = ("link", "codel", "fq-codel", "cake")
 """The queues of both bottlenecks that a household is compared with, beside each variant."""
+HOUSEHOLD_VARIANTS = ("linux",)
+"""The variants of a household; over a fast link fewer (`comparison.run`)."""
 OF_TRANSFERS = frozenset(
     ("buffers", "delayed_ack", "ack_policy", "ack", "flows", "opposite", "direction", "duration", "rank_by", "measured")
 )
@@ -177,7 +179,7 @@ class CompareArguments:
         if goal not in APP_GOALS:
             return {"goal": goal}
         household = {"buffers": ("auto",), "delayed_ack": (True,), "seeds": 3, "duration": "auto"}
-        return {"goal": goal, "queue": HOUSEHOLD_QUEUES, **household}
+        return {"goal": goal, "queue": HOUSEHOLD_QUEUES, "variants": HOUSEHOLD_VARIANTS, **household}
 
     def identified(self, measured: Mapping[str, Any] | None) -> list[object]:
         """The arguments in the run folder's identity, beside the resolved points. `measured` is the

@@ -40,7 +40,7 @@ def show(
 
     from ackclock.overview import overview
 
-    shown = overview(name)
+    shown = overview(name).with_good_for()
     if json:
         print_json(shown.document)
     else:

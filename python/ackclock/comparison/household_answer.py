@@ -60,7 +60,9 @@ def reasons(document: Comparison) -> list[str]:
     parts = [formula(judgement["goal"]) + _bound(judgement)]
     if after is None:
         others = len(judgement["choices"]) - 1
-        parts.append(f"None of the {others} other choices does better by it{' without harm' if refused else ''}.")
+        parts.append(
+            f"None of the {others} other choices does better by this rule{' without harm' if refused else ''}."
+        )
     elif equals := _as_good(document, after):
         parts.append(equals)
     for choice in refused[:2]:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ackclock._native import LimitFacts
 from ackclock.arguments import check, with_arguments
-from ackclock.arguments.compare import APP_GOALS, HOUSEHOLD_QUEUES, CompareArguments
+from ackclock.arguments.compare import APP_GOALS, HOUSEHOLD_QUEUES, HOUSEHOLD_VARIANTS, CompareArguments
 from ackclock.comparison.ack_path import UNMARKED, unmarked
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.conditions import conditions
 from ackclock.comparison.configuration import Configuration, configurations
-from ackclock.comparison.judgement_runs import JudgementRuns, max_runs, stored_below
+from ackclock.comparison.judgement_runs import HOUSEHOLD_CPU_S, JudgementRuns, max_runs, stored_below
 from ackclock.comparison.link_events import AUTO, MIN_PS, auto_duration, lengthened, missed_events
 from ackclock.comparison.measurement_rows import beside, read_measured
 from ackclock.comparison.ranking import check_rank_by, ranking, short_run_notes
@@ -36,19 +36,20 @@ from ackclock.input.scenario.link_draws import IN_RUN, LinkDraws
 from ackclock.input.scenario.resolution import resolved
 from ackclock.input.scenario.sweep_paths import Point
 from ackclock.input.units import show_time
-from ackclock.simulation import run_files
+from ackclock.simulation import household, run_files
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.limits import FlowLimit, connection_facts, decide
 from ackclock.simulation.metrics import of_flows
 from ackclock.simulation.plan import Plan, build_plan
-from ackclock.simulation.run_list import RunList
+from ackclock.simulation.run_list import RunList, estimated_cpu_s
 from ackclock.storage import atomic_files, dataset_files, run_kind
 from ackclock.storage.remote_folder import local
 from ackclock.storage.run_folder import Identity, opened
 
 if TYPE_CHECKING:
     from ackclock.documents.simulate import ExplainedRun
+    from ackclock.input.scenario.draft import Draft
     from ackclock.report.run_input import ScenarioTables
 
 FLOW, OPPOSITE = "flow", "opposite"
@@ -57,6 +58,10 @@ DOCUMENT = run_kind.COMPARE.document
 """The run folder's file with the JSON document and what the report needs besides."""
 SPLIT = "RTTs are those of the part of the connection between the last proxy and the receiver."
 """The note about links with a proxy."""
+FAST_VARIANTS = ("cubic", "bbr")
+"""The variants of a household over a link on which its shortest runs take long."""
+ALONE_S, ALONE_CPU_S = 10, 4.0
+"""Duration in s of the transfers alone beside a household, and the estimated CPU time of all."""
 PRICES = "prices"
 """The folder of the dataset of the runs for prices in the run folder."""
 
@@ -100,11 +105,15 @@ def compare(arguments: CompareArguments) -> Comparison:
     )
     checked = draft.check()
     hops = checked.hop
-    if is_auto:
+    queues = _household_queues(hops) if arguments.queue is HOUSEHOLD_QUEUES else arguments.queue
+    if is_household:
+        known = _household_variants(arguments, draft, known, len(queues))
+    if is_auto and is_household:
+        draft = draft.replaced({"duration": _alone(draft, len(known) * len(queues) * len(checked.seeds))})
+    elif is_auto:
         draft = draft.replaced({"duration": show_time(auto_duration(hops, len(checked.seeds)))})
     host_buffers = HostBuffers.of(arguments.host or DEFAULT_HOST)
     sockets = host_buffers.for_path(arguments.buffers, hops, arguments.direction)
-    queues = _household_queues(hops) if arguments.queue is HOUSEHOLD_QUEUES else arguments.queue
     choices = configurations(known, sockets, arguments.delayed_ack, queues, arguments.ack_policy, arguments.ack)
     path = bottlenecks(hops, arguments.direction, both=is_household) if _varies_path(choices) else None
     scenarios = {choice: draft.check(choice.point(path)) for choice in choices}
@@ -163,7 +172,7 @@ def compare(arguments: CompareArguments) -> Comparison:
             notes=[
                 *variant_groups.remarks(named, known),
                 *([SPLIT] if any(hop.pep for hop in hops) else []),
-                *([] if is_household else short_run_notes(ranked, base.duration / 1e12)),
+                *(household.bounds(hops) if is_household else short_run_notes(ranked, base.duration / 1e12)),
                 *(lengthened(base.hop, base.duration, len(base.seeds)) if is_auto and not is_household else []),
                 *([] if is_household else missed_events(base.hop, base.duration, len(base.seeds))),
                 *locked(base.hop),
@@ -205,6 +214,22 @@ def compare(arguments: CompareArguments) -> Comparison:
             for further in comparison.further:
                 further.clear()
     return comparison
+
+
+def _household_variants(arguments: CompareArguments, draft: Draft, known: Sequence[str], queues: int) -> list[str]:
+    """The default variants, over a fast link `FAST_VARIANTS` alone; those that were asked for."""
+    shortest = draft.replaced(household.tables(household.MIN_DURATION_S)).check()
+    runs = len(known) * queues * len(shortest.seeds)
+    is_fast = runs * estimated_cpu_s(shortest) > HOUSEHOLD_CPU_S
+    return list(FAST_VARIANTS if is_fast and arguments.variants is HOUSEHOLD_VARIANTS else known)
+
+
+def _alone(draft: Draft, runs: int) -> str:
+    """The duration of the transfers alone in a comparison by a household: 10 s, over a fast link
+    less, 2 s at least.
+    """
+    estimated_s = runs * estimated_cpu_s(draft.replaced({"duration": f"{ALONE_S} s"}).check())
+    return f"{min(ALONE_S, max(2, round(ALONE_S * ALONE_CPU_S / estimated_s)))} s"
 
 
 def _household_queues(hops: Sequence[Hop]) -> tuple[str, ...]:

@@ -44,7 +44,8 @@ def good_for(link: Draft) -> GoodFor:
     from ackclock.simulation import engine
 
     keys = household.tables(DURATION_S)
-    whole_s = len(LOADS) * estimated_cpu_s(link.replaced(keys).check())
+    whole = link.replaced(keys).check()
+    whole_s = len(LOADS) * estimated_cpu_s(whole)
     seeds = SEEDS if SEEDS * whole_s <= CPU_S else 1
     duration_s = max(min(DURATION_S, DURATION_S * CPU_S / (seeds * whole_s)), household.MIN_DURATION_S)
     keys = household.tables(duration_s)
@@ -54,7 +55,8 @@ def good_for(link: Draft) -> GoodFor:
         scenario = link.replaced({**keys, "flow": flows, "sample": "0 s"}).check()
         plans = [build_plan(scenario, seed) for seed in range(1, seeds + 1)]
         loads[name] = household.targets_of([household.figures(engine.run(plan).summary) for plan in plans])
-    return {"text": sentence(loads), "seeds": seeds, "duration_s": duration_s, "loads": loads}
+    text = " ".join([sentence(loads), *household.bounds(whole.hop)])
+    return {"text": text, "seeds": seeds, "duration_s": duration_s, "loads": loads}
 
 
 def sentence(loads: Mapping[str, Sequence[HouseholdTarget]]) -> str:

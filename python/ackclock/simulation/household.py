@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.format import column_percent, joined, significant
+from ackclock.format import column_percent, joined, milliseconds, rate, significant
+from ackclock.input.link.bottleneck import slowest_bps
+from ackclock.input.link.hop import DIRECTIONS, Hop, base_rtt_ps
 from ackclock.simulation.metrics import Run, together_bps
 
 if TYPE_CHECKING:
@@ -34,6 +36,10 @@ FLOWS: Mapping[str, str] = {
     "upload": "",
 }
 """Names of its flows, and their applications."""
+GAME_MS = 100.0
+"""The deadline of a game's answers."""
+CALL_BPS = 80e3
+"""The IP packets of a call in a direction: 160 B of G.711 and 40 B of headers each 20 ms."""
 NEVER = "not complete"
 """Of a page: it has no load time, since the run ended before."""
 DURATION_S, MIN_DURATION_S = 60.0, 12.0
@@ -235,6 +241,23 @@ def tables(duration_s: float = DURATION_S) -> dict[str, Any]:
         flows.append(timed)
     window = [scaled(text) for text in data["measure"]["window"]]
     return {"duration": scaled(data["duration"]), "measure": {"window": window}, "flow": flows}
+
+
+def bounds(hops: Sequence[Hop]) -> list[str]:
+    """What no queue and no congestion control changes of a household on a path, as sentences: an
+    RTT above that of a game in time, a rate below that of a call.
+    """
+    found = []
+    rtt_ms = base_rtt_ps(hops) / 1e9
+    if rtt_ms > GAME_MS:
+        found.append(
+            f"The path has an RTT of {milliseconds(rtt_ms)} without any queue: no change of queues brings the round trips "
+            f"of a game below {milliseconds(GAME_MS)}."
+        )
+    slow = [bps for direction in DIRECTIONS if (bps := slowest_bps(hops, direction)) and bps < CALL_BPS]
+    if slow:
+        found.append(f"A call sends {rate(CALL_BPS)} in each direction, more than the link's {rate(min(slow))}.")
+    return found
 
 
 def is_household(summary: ExplainedRun) -> bool:
