@@ -58,7 +58,7 @@ def test_answer_has_people_before_rates_and_the_rule(bloated: library.Advice) ->
     assert [section.title for section in report.sections[:3]] == ["What people feel", "Advice", "What to type"]
 
 
-def test_link_that_people_like_is_left_as_it_is_and_says_what_they_feel() -> None:
+def test_link_that_people_like_is_left_and_the_verdict_has_what_they_feel() -> None:
     managed = {**LINE, "queue": {"kind": "fq-codel"}, "rate": {"down": "20 Mb/s", "up": "5 Mb/s"}}
     document = library.advise(Link([managed]), may=["receiver"], **SMALL).document
     assert not document["advice"]
