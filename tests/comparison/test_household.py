@@ -67,6 +67,9 @@ def test_variant_with_more_goodput_that_harms_the_call_is_not_recommended() -> N
     recommended, harms = _decided({"now": BAD, "fast": {**fast, "call_mos": 1.4}})
     assert recommended == "now" and harms == {"fast": ["worse for a call: MOS 2.0, now 1.4"]}
     assert _decided({"now": BAD, "fast": fast}) == ("fast", {})
+    # A page that is complete in neither is no worse.
+    never = {"page_load_s": float("nan"), "page_times_alone": float("nan")}
+    assert _decided({"now": {**BAD, **never}, "fast": {**fast, **never}}) == ("fast", {})
     # A call that stays as people want it may lose a little, and one that was good must not be lost.
     assert _decided({"now": GOOD, "fast": {**GOOD, "call_mos": 4.1, "bulk_goodput_bps": 8e6}})[0] == "fast"
     assert _decided({"now": GOOD, "fast": {**GOOD, "call_mos": 3.9, "bulk_goodput_bps": 8e6}})[0] == "now"

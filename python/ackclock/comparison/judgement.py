@@ -330,7 +330,7 @@ class HouseholdJudge(Judge):
         found = []
         for target in TARGETS:
             figure, before = target.median(of), target.median(base)
-            if target.is_met(figure) or not target.worse(figure, before):
+            if target.is_met(figure) or figure == before or not target.worse(figure, before):
                 continue
             now, then = (interval(target.value(run) for run in runs).mean for runs in (of, base))
             text = target.before_and_after.format(target.text_of(base), target.text_of(of))
