@@ -76,10 +76,12 @@ class Overview:
     draft: Draft = field(repr=False)
 
     def with_good_for(self) -> Overview:
-        """With what a link is good for, by runs of a second or two; a scenario as it is."""
+        """With what a link is good for, by runs of a second or two; a scenario, and a link with a
+        proxy, over which a household does not run, as it is.
+        """
         from ackclock.simulation.good_for import good_for
 
-        if self.kind != "link":
+        if self.kind != "link" or any(hop.pep for hop in self.draft.check().hop):
             return self
         return replace(self, document={**self.document, "good_for": good_for(self.draft)})
 

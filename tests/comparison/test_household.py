@@ -126,6 +126,13 @@ def test_defaults_are_of_a_household_unless_an_option_is_about_transfers() -> No
     assert CompareArguments.defaults_beside({"goal": "call"})["queue"] is HOUSEHOLD_QUEUES
     for about in ({"direction": "up"}, {"buffers": ["auto"]}, {"opposite": 1}, {"goal": "latency"}):
         assert "queue" not in CompareArguments.defaults_beside(about)
+    for link, goal in (
+        ("dsl-16m", "household"),
+        ("geo-100m-pep", "balanced"),
+        ([MANAGED], "household"),
+        ("none", "household"),
+    ):
+        assert CompareArguments.defaults_beside({"link": link})["goal"] == goal, link
     assert CompareArguments.defaults_beside({"direction": "up"})["goal"] == "balanced"
     with pytest.raises(InputError, match="household is judged by runs with a household"):
         ackclock.compare("dsl-16m", goal="household", with_prices=False)
@@ -141,5 +148,7 @@ def test_show_names_what_the_link_is_good_for(tmp_path, monkeypatch, capsys) -> 
     assert cli.run(["show", "dsl-16m"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Today: good for a call, a page in " in shown and "beside an upload for none of these: a call (MOS " in shown
+    assert cli.run(["show", "geo-100m-pep"]) == 0
+    assert "Today: " not in capsys.readouterr().out
     assert cli.run(["show", "cable-dialup"]) == 0
     assert "Today: good for none of these, even alone" in " ".join(capsys.readouterr().out.split())

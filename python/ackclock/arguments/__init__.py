@@ -107,9 +107,12 @@ def with_arguments(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Ca
 
     def decorated(function: Callable[[A], R]) -> Callable[P, R]:
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            defaults: dict[str, Any] = getattr(arguments, "defaults_beside", lambda _: {})(kwargs)
-            given: dict[str, Any] = {key: value for key, value in kwargs.items() if value is not None}
-            return function(arguments(*args, **{**kwargs, **defaults, **given}))
+            names = (entry.name for entry in fields(arguments))  # type: ignore[arg-type]
+            both = {**dict(zip(names, args, strict=False)), **kwargs}
+            given = {key: value for key, value in both.items() if value is not None}
+            defaults: dict[str, Any] = getattr(arguments, "defaults_beside", lambda _: {})(given)
+            beside = {key: value for key, value in defaults.items() if key not in given}
+            return function(arguments(*args, **{**kwargs, **beside}))
 
         for name in ("__module__", "__name__", "__qualname__"):
             setattr(call, name, getattr(function, name))
