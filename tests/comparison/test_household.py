@@ -129,6 +129,7 @@ def test_defaults_are_of_a_household_unless_an_option_is_about_transfers() -> No
     for link, goal in (
         ("dsl-16m", "household"),
         ("geo-100m-pep", "balanced"),
+        ("cable-dialup", "balanced"),
         ([MANAGED], "household"),
         ("none", "household"),
     ):

@@ -75,7 +75,7 @@ def is_of_apps(document: UnjudgedAdvice) -> bool:
 
 def felt_text(changes: Mapping[str, Effect]) -> str:
     """What people feel without and with a change, then the goodputs."""
-    parts = [target.before_and_after.format(*_felt(target, changes)) for target in TARGETS]
+    parts = [target.clause(*_felt(target, changes)) for target in TARGETS]
     for name, side in (("download", "down"), ("upload", "up")):
         if goodput := changes.get(f"goodput_{side}_bps"):
             parts.append(f"{name} {rate(goodput['baseline'])}, now {rate(goodput['advised'])}")
@@ -150,8 +150,7 @@ def _felt_as_it_is(document: UnjudgedAdvice) -> str:
     parts = []
     for target in TARGETS:
         found = metrics[target.felt]["mean"] if target.felt in metrics else None
-        clause = target.before_and_after.partition(", now")[0]
-        parts.append(clause.format(NEVER if found is None else target.plain(found)))
+        parts.append(target.clause(NEVER if found is None else target.plain(found), None))
     return f"As it is: {'; '.join(parts)}."
 
 

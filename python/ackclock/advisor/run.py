@@ -160,8 +160,7 @@ def advise(
         require_linux("advise --verify", "network namespaces and TUN devices")
     situation = situation_of(what, direction=direction or "down", seed=seed)
     if goal is None:
-        # A household does not run over a proxy.
-        of_link = situation.loads and direction is None and not verify and not any(hop.pep for hop in situation.hops)
+        of_link = situation.loads and direction is None and not verify and not household.unfit(situation.hops)
         goal = DEFAULT_OF_LINK if of_link else DEFAULT_OF_SCENARIO
     if goal in APP_GOALS and not situation.loads:
         raise InputError.problem(

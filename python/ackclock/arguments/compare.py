@@ -171,12 +171,12 @@ class CompareArguments:
     @classmethod
     def defaults_beside(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """The goal where none is given, and the other defaults of a goal of applications: every
-        variant with `HOUSEHOLD_QUEUES`. A household does not run over a proxy.
+        variant with `HOUSEHOLD_QUEUES`.
         """
         goal = given.get("goal")
         if goal is None:
             about_transfers = OF_TRANSFERS & given.keys() or not given.get("with_prices", True)
-            goal = TRANSFER_GOALS[0] if about_transfers or _has_proxy(given.get("link")) else APP_GOALS[0]
+            goal = TRANSFER_GOALS[0] if about_transfers or _is_unfit(given.get("link")) else APP_GOALS[0]
         if goal not in APP_GOALS:
             return {"goal": goal}
         household = {"buffers": ("auto",), "delayed_ack": (True,), "seeds": 3, "duration": "auto"}
@@ -190,10 +190,13 @@ class CompareArguments:
         return [self.rank_by, judgement, measured, self.series]
 
 
-def _has_proxy(link: Any) -> bool:
-    """Whether a link has a proxy; one that cannot be read has none, and its error comes later."""
+def _is_unfit(link: Any) -> bool:
+    """Whether a household is not a link's default load; the error of one that cannot be read comes
+    later.
+    """
     from ackclock.input.objects import Link
     from ackclock.input.scenario.draft import draft_of
+    from ackclock.simulation.household import unfit
 
     if link is None:
         return False
@@ -201,6 +204,6 @@ def _has_proxy(link: Any) -> bool:
         named = isinstance(link, str | Path)
         keys = {"link": str(link)} if named else (link if isinstance(link, Link) else Link(link)).to_dict()
         flow = {"duration": "1 s", "flow": [{"workload": {"kind": "bulk"}}]}
-        return any(hop.pep for hop in draft_of({**keys, **flow}).check().hop)
+        return bool(unfit(draft_of({**keys, **flow}).check().hop))
     except InputError:
         return False

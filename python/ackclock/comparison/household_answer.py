@@ -63,11 +63,11 @@ def reasons(document: Comparison) -> list[str]:
         parts.append(
             f"None of the {others} other choices does better by this rule{' without harm' if refused else ''}."
         )
-    elif equals := _as_good(document, after):
-        parts.append(equals)
+    else:
+        parts += filter(None, [_queue_alone(document, after), _as_good(document, after)])
     for choice in refused[:2]:
         harm = "; ".join(one["text"] for one in choice["harm"] or ())
-        parts.append(f"Not recommended: {_in_words(document, choice)}, {harm}.")
+        parts.append(f"{_in_words(document, choice)} is not recommended: {harm}.")
     if after is not None:
         parts.append(
             "The queue is that of the device before the bottleneck; each sender has its own congestion control. "
@@ -135,11 +135,8 @@ def _feels(before: ScoredChoice, after: ScoredChoice | None) -> str:
     """What people feel before and after, an application each, then the rates."""
     parts = []
     for at, target in enumerate(before["targets"]):
-        known = _TARGETS[target["app"]]
-        if after is None:
-            parts.append(known.before_and_after.partition(", now")[0].format(target["felt_text"]))
-        else:
-            parts.append(known.before_and_after.format(target["felt_text"], after["targets"][at]["felt_text"]))
+        now = after["targets"][at]["felt_text"] if after else None
+        parts.append(_TARGETS[target["app"]].clause(target["felt_text"], now))
     return "; ".join(parts)
 
 
@@ -152,7 +149,10 @@ def _met_text(document: Comparison, before: ScoredChoice, after: ScoredChoice | 
         text = f"{was} of {of} targets {'is' if of == 1 else 'are'} met"
         return f"{text}; {', '.join(f'{name} gets {rate(bps)}' for name, bps in rates.items())}."
     now, others = _met(goal, after), _rates(document, after)
-    text = f"{now} of {of} targets {'is' if of == 1 else 'are'} met, {was} as it is"
+    counted = {target.app for target in targets_of_goal(goal)}
+    missed = [target["app"] for target in after["targets"] if not target["met"] and target["app"] in counted]
+    but = f" (not {' and '.join(missed)})" if 0 < len(missed) < of else ""
+    text = f"{now} of {of} targets {'is' if of == 1 else 'are'} met{but}, {was} as it is"
     changes = ", ".join(f"{name} gets {rate(bps)}, now {rate(others[name])}" for name, bps in rates.items())
     return f"{text}; {changes}."
 
@@ -173,6 +173,25 @@ def _rates(document: Comparison, choice: ScoredChoice) -> dict[str, float]:
     return {name: bps for name, metric in BULK if metric in metrics and (bps := metrics[metric]["mean"]) is not None}
 
 
+def _queue_alone(document: Comparison, after: ScoredChoice) -> str:
+    """What the best queue does with the host's own variant, where the recommended choice has
+    another variant: who sets the queue is not who sends.
+    """
+    judgement = _judgement(document)
+    before = next(choice for choice in judgement["choices"] if choice["label"] == judgement["defaults"])
+    usual, _ = _params(document, before)
+    if _params(document, after)[0] == usual or _params(document, after)[1] == AS_IS:
+        return ""
+    own = (one for one in judgement["choices"] if _params(document, one)[0] == usual and not one["harm"])
+    best = next((one for one in own if _params(document, one)[1] != AS_IS), None)
+    if best is None:
+        return ""
+    goal = judgement["goal"]
+    met = f"{_met(goal, best)} of {len(targets_of_goal(goal))} targets"
+    rates = " and ".join(f"{name} {rate(bps)}" for name, bps in _rates(document, best).items())
+    return f"The queue alone, {_in_words(document, best)}: {met}, {rates}."
+
+
 def _as_good(document: Comparison, after: ScoredChoice) -> str:
     """The choices that meet as many targets and are at most 5 % worse than the recommended one."""
     judgement = _judgement(document)
@@ -187,7 +206,7 @@ def _as_good(document: Comparison, after: ScoredChoice) -> str:
     ]
     if not equal:
         return ""
-    return f"As good, with more changes: {joined([_in_words(document, choice) for choice in equal])}."
+    return f"As good: {joined([_in_words(document, choice) for choice in equal])}."
 
 
 # Tables

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.format import column_percent, joined, milliseconds, rate, significant
+from ackclock.format import column_percent, joined, milliseconds, rate, sentence, significant
 from ackclock.input.link.bottleneck import slowest_bps
 from ackclock.input.link.hop import DIRECTIONS, Hop, base_rtt_ps
 from ackclock.simulation.metrics import Run, together_bps
@@ -93,6 +93,13 @@ class Target:
         """
         worst = -math.inf if self.is_minimum else math.inf
         return statistics.median(_or(run.get(self.metric, math.nan), worst) for run in runs)
+
+    def clause(self, before: str, after: str | None) -> str:
+        """What people feel before and after, from texts; None: before alone."""
+        alone = self.before_and_after.partition(", now")[0].format(before)
+        if after is None:
+            return alone
+        return f"{alone}, as before" if after == before else self.before_and_after.format(before, after)
 
     def nearness(self, run: Run) -> float:
         """1 where a run meets the target, and less, 0 at least, the further it is from it."""
@@ -254,10 +261,19 @@ def bounds(hops: Sequence[Hop]) -> list[str]:
             f"The path has an RTT of {milliseconds(rtt_ms)} without any queue: no change of queues brings the round trips "
             f"of a game below {milliseconds(GAME_MS)}."
         )
-    slow = [bps for direction in DIRECTIONS if (bps := slowest_bps(hops, direction)) and bps < CALL_BPS]
-    if slow:
-        found.append(f"A call sends {rate(CALL_BPS)} in each direction, more than the link's {rate(min(slow))}.")
+    if (why := unfit(hops)).startswith("a call"):
+        found.append(sentence(why))
     return found
+
+
+def unfit(hops: Sequence[Hop]) -> str:
+    """Why a household is not the default load of a link, as a clause; empty where it is."""
+    if any(hop.pep for hop in hops):
+        return "a page does not run over a proxy"
+    rates = [bps for direction in DIRECTIONS if (bps := slowest_bps(hops, direction))]
+    if min(rates, default=CALL_BPS) < CALL_BPS:
+        return f"a call sends {rate(CALL_BPS)} in each direction, more than the link's {rate(min(rates))}"
+    return ""
 
 
 def is_household(summary: ExplainedRun) -> bool:
