@@ -144,7 +144,11 @@ def measure(binary: Path, folder: Path) -> list[Figure]:
     files = sum(file.is_file() for file in (folder / "many").rglob("*"))
     compared = minimum(
         [
-            cost(command("compare", "dsl-16m", "--variants", "all", out=folder / f"compare{repeat}"))
+            cost(
+                command(
+                    "compare", "dsl-16m", "--goal", "balanced", "--variants", "all", out=folder / f"compare{repeat}"
+                )
+            )
             for repeat in range(2)
         ]
     )

@@ -190,7 +190,8 @@ class Judgement:
     def as_json(self) -> JudgementDocument:
         """The object `judgement` of ``compare``'s JSON document."""
         lists = {name: [one.as_json() for one in getattr(self, name)] for name in ("choices", "conditions")}
-        return cast("JudgementDocument", vars(self) | lists)
+        document = {name: one for name, one in vars(self).items() if name != "household_s" or one is not None}
+        return cast("JudgementDocument", document | lists)
 
 
 @dataclass

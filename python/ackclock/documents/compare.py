@@ -134,7 +134,7 @@ class Judgement(TypedDict):
     seeds: int
     harm_seeds: int
     harm_s: float
-    household_s: NotRequired[Annotated[float | None, Field(description="duration of a household's run")]]
+    household_s: NotRequired[Annotated[float, Field(description="duration of a household's run")]]
     choices: list[ScoredChoice]
     conditions: NotRequired[list[UnderCondition]]
 
