@@ -368,7 +368,7 @@ def _felt_page(document: Advice) -> list[Section]:
         rows: list[FeltRow] = []
         for at, name in enumerate(("As it is", "With the advice")):
             met_by, felt = (_value(first.get(metric), at) for metric in (target.metric, target.felt))
-            text = f"{name}: {_felt(target, first)[at]}"
+            text = f"{name}: {NEVER if felt is None else target.shown(felt)}"
             rows.append(
                 {"side": name, "value": felt, "text": text, "met": met_by is not None and target.is_met(met_by)}
             )

@@ -296,7 +296,7 @@ def sections(document: Comparison) -> list[Section]:
     )
     sides: list[tuple[str, ScoredChoice]] = [("As it is", before)]
     if after:
-        sides.append((f"With {_change(document, after)}", after))
+        sides.append((f"With {_short(document, after)}", after))
     parts = []
     for at, target in enumerate(TARGETS):
         title, lo, hi = target.scale

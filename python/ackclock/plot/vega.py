@@ -419,9 +419,9 @@ def before_and_after(parts: Sequence[tuple[str, float, float, Sequence[FeltRow]]
         top = hi if hi < float("inf") else 1.05 * max((row["value"] or 0.0 for row in rows), default=0.0) or 1.0
         thinnest = lo + 0.004 * (top - lo)
         ends = [max(top if row["value"] is None else row["value"], thinnest) for row in rows]
-        drawn = [{**row, "from": lo, "to": end} for row, end in zip(rows, ends, strict=True)]
+        drawn = [{**row, "row": at, "from": lo, "to": ends[at]} for at, row in enumerate(rows)]
         base = alt.Chart(alt.InlineData(values=drawn))
-        y = alt.Y("side:N", sort=[row["side"] for row in rows], title=None, axis=None)
+        y = alt.Y("row:O", title=None, axis=None)
         colour = alt.condition("datum.met", alt.value(PALETTE[2]), alt.value(PALETTE[1]))
         axis = alt.Axis(format="%" if hi == 1.0 else "~g", tickCount=5)
         x = alt.X("to:Q", title=None, scale=alt.Scale(domain=[lo, top], nice=False), axis=axis)
