@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ackclock.arguments.compare import APP_GOALS
-from ackclock.format import joined, rate, rate_range
+from ackclock.format import joined, rate, rate_range, sentence
 from ackclock.input.link.bottleneck import AS_IS
 from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ackclock.documents.parts import Estimate, Metrics
     from ackclock.documents.simulate import HouseholdTarget
 
+MAX_NAMED = 2
+"""Maximum number of choices that are named as good."""
 BULK = (("a download", "down_goodput_bps"), ("an upload", "up_goodput_bps"))
 """The rates beside the applications."""
 _TARGETS = {target.app: target for target in TARGETS}
@@ -69,10 +71,10 @@ def reasons(document: Comparison) -> list[str]:
         harm = "; ".join(one["text"] for one in choice["harm"] or ())
         parts.append(f"{_in_words(document, choice)} is not recommended: {harm}.")
     if after is not None:
-        parts.append(
-            "The queue is that of the device before the bottleneck; each sender has its own congestion control. "
-            "`ackclock advise` has what to type."
-        )
+        variant, queue = _params(document, after)
+        who = ["the queue is that of the device before the bottleneck"] if queue != AS_IS else []
+        who += ["each sender has its own congestion control"] if variant != _usual(document) else []
+        parts.append(f"{sentence('; '.join(who))}. `ackclock advise` has what to type.")
     return parts
 
 
@@ -104,11 +106,14 @@ def _params(document: Comparison, choice: ScoredChoice) -> tuple[str, str]:
     return (str(params["variant"]), str(params["queue"])) if params else (choice["label"], AS_IS)
 
 
+def _usual(document: Comparison) -> str:
+    """The host's own variant."""
+    return _params(document, _before_and_after(document)[0])[0]
+
+
 def _change(document: Comparison, choice: ScoredChoice) -> str:
     """What a choice changes: "a cake queue in both directions and bbr"."""
-    judgement = _judgement(document)
-    before = next(one for one in judgement["choices"] if one["label"] == judgement["defaults"])
-    usual, _ = _params(document, before)
+    usual = _usual(document)
     variant, queue = _params(document, choice)
     parts = [f"{_article(queue)} {queue} queue in both directions"] if queue != AS_IS else []
     parts += [variant] if variant != usual or not parts else []
@@ -177,9 +182,7 @@ def _queue_alone(document: Comparison, after: ScoredChoice) -> str:
     """What the best queue does with the host's own variant, where the recommended choice has
     another variant: who sets the queue is not who sends.
     """
-    judgement = _judgement(document)
-    before = next(choice for choice in judgement["choices"] if choice["label"] == judgement["defaults"])
-    usual, _ = _params(document, before)
+    judgement, usual = _judgement(document), _usual(document)
     if _params(document, after)[0] == usual or _params(document, after)[1] == AS_IS:
         return ""
     own = (one for one in judgement["choices"] if _params(document, one)[0] == usual and not one["harm"])
@@ -206,7 +209,11 @@ def _as_good(document: Comparison, after: ScoredChoice) -> str:
     ]
     if not equal:
         return ""
-    return f"As good: {joined([_in_words(document, choice) for choice in equal])}."
+    variant = _params(document, after)[0]
+    equal.sort(key=lambda choice: _params(document, choice)[0] != variant)
+    named = [_in_words(document, choice) for choice in equal[:MAX_NAMED]]
+    more = [f"{left} other{'s' if left > 1 else ''}"] if (left := len(equal) - len(named)) else []
+    return f"As good: {joined([*named, *more])}."
 
 
 # Tables

@@ -262,7 +262,7 @@ def bounds(hops: Sequence[Hop]) -> list[str]:
             f"of a game below {milliseconds(GAME_MS)}."
         )
     if (why := unfit(hops)).startswith("a call"):
-        found.append(sentence(why))
+        found.append(f"{sentence(why)}.")
     return found
 
 
