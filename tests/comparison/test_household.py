@@ -60,6 +60,9 @@ def test_target_counts_before_any_goodput_and_goodput_after_it() -> None:
 def test_gain_within_5_percent_is_no_reason_to_change_anything() -> None:
     assert _decided({"now": GOOD, "other": {**GOOD, "bulk_goodput_bps": 4.15e6}})[0] == "now"
     assert _decided({"now": GOOD, "other": {**GOOD, "bulk_goodput_bps": 4.4e6}})[0] == "other"
+    # Unless people feel less.
+    assert _decided({"now": BAD, "other": {**BAD, "bulk_goodput_bps": 4.1e6}})[0] == "now"
+    assert _decided({"now": BAD, "other": {**BAD, "bulk_goodput_bps": 4.1e6, "call_mos": 3.8}})[0] == "other"
 
 
 def test_variant_with_more_goodput_that_harms_the_call_is_not_recommended() -> None:

@@ -16,7 +16,7 @@ from ackclock.report.cells import metric_cell
 from ackclock.report.page import Cell, Chart, Column, Section
 from ackclock.report.page import Table as PageTable
 from ackclock.simulation.goals import formula, targets_of_goal
-from ackclock.simulation.household import NEVER, TARGETS
+from ackclock.simulation.household import NEVER, TARGETS, Target
 from ackclock.simulation.loads import HOUSEHOLD
 from ackclock.statistics import NEAR_THE_BEST
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ackclock.documents.parts import Estimate, Metrics
     from ackclock.documents.simulate import HouseholdTarget
 
+MUCH_NEARER = 0.15
+"""Another choice is named for an application whose figure is nearer to its target by this."""
 MAX_NAMED = 2
 """Maximum number of choices that are named as good."""
 BULK = (("a download", "down_goodput_bps"), ("an upload", "up_goodput_bps"))
@@ -57,7 +59,7 @@ def answer(document: Comparison) -> str:
 def reasons(document: Comparison) -> list[str]:
     """The rule, how far the best other choices are, and those that are refused for their harm."""
     judgement = _judgement(document)
-    _, after = _before_and_after(document)
+    before, after = _before_and_after(document)
     refused = [choice for choice in judgement["choices"] if choice["harm"]]
     parts = [formula(judgement["goal"]) + _bound(judgement)]
     if after is None:
@@ -67,6 +69,7 @@ def reasons(document: Comparison) -> list[str]:
         )
     else:
         parts += filter(None, [_queue_alone(document, after), _as_good(document, after)])
+    parts += _better_for_one(document, after or before)
     for choice in refused[:2]:
         harm = "; ".join(one["text"] for one in choice["harm"] or ())
         parts.append(f"{_in_words(document, choice)} is not recommended: {harm}.")
@@ -195,6 +198,38 @@ def _queue_alone(document: Comparison, after: ScoredChoice) -> str:
     return f"The queue alone, {_in_words(document, best)}: {met}, {rates}."
 
 
+def _is_worse(target: HouseholdTarget, than: HouseholdTarget) -> bool:
+    """Whether an application misses its target and is worse than with another choice."""
+    known = _TARGETS[target["app"]]
+    worst = -math.inf if known.is_minimum else math.inf
+    figure, other = (worst if one["found"] is None else one["found"] for one in (target, than))
+    return not target["met"] and figure != other and known.worse(figure, other)
+
+
+def _better_for_one(document: Comparison, answer: ScoredChoice) -> list[str]:
+    """The applications that miss their target and are much better with another choice, a sentence
+    for each: the targets do not weigh them against the rates.
+    """
+    judgement, found = _judgement(document), []
+    others = [choice for choice in judgement["choices"] if choice is not answer and not choice["harm"]]
+    for at, target in enumerate(answer["targets"]):
+        known = _TARGETS[target["app"]]
+
+        def nearness(choice: ScoredChoice, at: int = at, known: Target = known) -> float:
+            figure = choice["targets"][at]["found"]
+            return 0.0 if figure is None else known.nearness({known.metric: figure})
+
+        best = max(others, key=nearness, default=answer)
+        if target["met"] or nearness(best) < nearness(answer) + MUCH_NEARER:
+            continue
+        rates = " and ".join(f"{name} {rate(bps)}" for name, bps in _rates(document, best).items())
+        found.append(
+            f"Better for {target['app']} is {_in_words(document, best)}: {best['targets'][at]['shown']}, {rates} "
+            f"(`--goal {known.goal}`)."
+        )
+    return found
+
+
 def _as_good(document: Comparison, after: ScoredChoice) -> str:
     """The choices that meet as many targets and are at most 5 % worse than the recommended one."""
     judgement = _judgement(document)
@@ -206,6 +241,7 @@ def _as_good(document: Comparison, after: ScoredChoice) -> str:
         and _met(goal, choice) == _met(goal, after)
         and (choice["score"]["mean"] or math.nan) / best >= 1.0 - NEAR_THE_BEST
         and not choice["harm"]
+        and not any(_is_worse(*both) for both in zip(choice["targets"], after["targets"], strict=True))
     ]
     if not equal:
         return ""
@@ -213,7 +249,8 @@ def _as_good(document: Comparison, after: ScoredChoice) -> str:
     equal.sort(key=lambda choice: _params(document, choice)[0] != variant)
     named = [_in_words(document, choice) for choice in equal[:MAX_NAMED]]
     more = [f"{left} other{'s' if left > 1 else ''}"] if (left := len(equal) - len(named)) else []
-    return f"As good: {joined([*named, *more])}."
+    untested = "" if all(choice["harm"] is not None for choice in equal) else ", not tested beside other flows"
+    return f"As good{untested}: {joined([*named, *more])}."
 
 
 # Tables

@@ -18,7 +18,7 @@ from ackclock.comparison.configuration import AUTO, Configuration
 from ackclock.comparison.ranking import Ranked
 from ackclock.simulation.goals import APP_GOALS, SCORE, mean_score, targets_met, value
 from ackclock.simulation.harm import DEFAULTS, Harm
-from ackclock.simulation.household import TARGETS, targets_of
+from ackclock.simulation.household import TARGETS, Target, targets_of
 from ackclock.simulation.loads import HOUSEHOLD
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.statistics import NEAR_THE_BEST, SAME_WITHIN, Interval, Ratio, interval, ratio
@@ -234,8 +234,9 @@ class Judge:
         """The number of targets that a configuration meets, which count before its score."""
         return 0
 
-    def is_as_good(self, to_best: Ratio) -> bool:
+    def is_as_good(self, label: str, best: str, scores: Mapping[str, Mapping[int, float]]) -> bool:
         """Whether a score is within 1 % of the best, or within 5 % and not separated by seeds."""
+        to_best = score_ratio(scores[label], scores[best])
         if to_best.value >= 1.0 - SAME_WITHIN:
             return True
         return to_best.value >= 1.0 - NEAR_THE_BEST and to_best.n > 1 and not to_best.hi < 1.0
@@ -275,11 +276,7 @@ class Judge:
         left, found = list(order), list[str]()
         while left:
             level = self.met(left[0])
-            near = [
-                label
-                for label in left
-                if self.met(label) == level and self.is_as_good(score_ratio(scores[label], scores[left[0]]))
-            ]
+            near = [label for label in left if self.met(label) == level and self.is_as_good(label, left[0], scores)]
             chosen = min(near or left[:1], key=lambda label: self.changes[label])
             found.append(chosen)
             left.remove(chosen)
@@ -293,11 +290,14 @@ class Judge:
 class HouseholdJudge(Judge):
     """Decides by the targets of a household, then by what the goal makes of its figures."""
 
-    def is_as_good(self, to_best: Ratio) -> bool:
-        """Whether a score is within 5 % of the best: people do not feel less, and a change costs
-        them an effort.
+    def is_as_good(self, label: str, best: str, scores: Mapping[str, Mapping[int, float]]) -> bool:
+        """Whether a score is within 5 % of the best: a change costs people an effort. No
+        application that misses its target is worse than with the best.
         """
-        return to_best.value >= 1.0 - NEAR_THE_BEST
+        if score_ratio(scores[label], scores[best]).value < 1.0 - NEAR_THE_BEST:
+            return False
+        figures = ((target, target.median(self._runs(label)), target.median(self._runs(best))) for target in TARGETS)
+        return not any(is_worse(target, figure, of_best) for target, figure, of_best in figures)
 
     def met(self, label: str) -> int:
         """By the medians over the seeds."""
@@ -331,12 +331,17 @@ class HouseholdJudge(Judge):
         found = []
         for target in TARGETS:
             figure, before = target.median(of), target.median(base)
-            if target.is_met(figure) or figure == before or not target.worse(figure, before):
+            if not is_worse(target, figure, before):
                 continue
             now, then = (interval(target.value(run) for run in runs).mean for runs in (of, base))
             text = target.before_and_after.format(target.text_of(base), target.text_of(of))
             found.append(Harm("both", target.goal, target.metric, now, then, len(of), f"worse for {text}"))
         return found
+
+
+def is_worse(target: Target, figure: float, than: float) -> bool:
+    """Whether an application misses its target and is worse than with another figure."""
+    return not target.is_met(figure) and figure != than and target.worse(figure, than)
 
 
 def score_ratio(a: Mapping[int, float], b: Mapping[int, float]) -> Ratio:
