@@ -106,6 +106,16 @@ def test_bloated_line_gets_a_queue_that_keeps_people_apart(bloated: ackclock.Com
     assert cell["metrics"]["goodput_bps"]["mean"] > 7e6, "of the transfer alone"
 
 
+def test_queue_with_the_hosts_own_variant_harms_nobody_and_runs_beside_no_other_flow(
+    bloated: ackclock.Comparison,
+) -> None:
+    judgement = bloated.document["judgement"]
+    recommended = next(one for one in judgement["choices"] if one["label"] == bloated.document["recommended"])
+    assert recommended["harm"] == [] and [target["met"] for target in recommended["targets"]] == [True] * 3
+    assert judgement["household_s"] == 60.0 and bloated.document["prices"]["choices"] == []
+    assert {data.runs.params[0].get("load") for data in bloated.further} == {"household"}
+
+
 def test_people_stand_first_on_the_terminal_and_in_the_report(bloated: ackclock.Comparison) -> None:
     felt, choices = tables(bloated)
     assert str(felt.title).startswith("A household on this link. Use an fq-codel queue")

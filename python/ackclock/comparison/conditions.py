@@ -17,6 +17,8 @@ from ackclock.statistics import Ratio
 if TYPE_CHECKING:
     from ackclock.documents.compare import UnderCondition as UnderConditionDocument
 
+NOT_TRIED = "Not tried in this first look"
+"""What the note about conditions that were left out begins with."""
 RIVALS = 2
 """Number of the best choices of other variants, queues and ACK policies that run under a condition
 beside the recommended one."""
@@ -112,4 +114,4 @@ def not_tried(given: Sequence[Condition]) -> str:
     for condition in given:
         values.setdefault(condition.what, []).append(condition.value)
     where = ", or ".join(f"{what} is {' or '.join(of)}" for what, of in values.items())
-    return f"Not tried in this first look: whether the recommendation holds where {where}."
+    return f"{NOT_TRIED}: whether the recommendation holds where {where}."

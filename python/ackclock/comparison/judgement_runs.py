@@ -61,7 +61,7 @@ WHOLE_S = 30.0
 HARM_SHARE = 0.05
 """The estimated CPU time of the first seeds of a choice beside other flows, as a share of that of
 the comparison: where it takes more, its runs are shorter (`HarmBound.cpu_s`)."""
-HOUSEHOLD_CPU_S = 12.0
+HOUSEHOLD_CPU_S = 9.0
 """Estimated CPU time of all runs of households: over a fast link they are shorter."""
 MIN_HARM_CPU_S = 2.0
 """That CPU time at least."""
@@ -126,6 +126,8 @@ class JudgementRuns:
     household_s: float = DURATION_S
     notes: list[str] = field(default_factory=list)
     datasets: list[Dataset] = field(default_factory=list)
+    bounds: dict[Configuration, HarmBound] = field(default_factory=dict)
+    """Of a household: that of each choice of queues."""
 
     @property
     def direction(self) -> str:
@@ -173,6 +175,8 @@ class JudgementRuns:
         under_loads = self._under_loads(tried)
 
         def harm_of(label: str) -> Sequence[Harm]:
+            if is_household:
+                return self._harm_of_variant(label, tried[label])
             return self.bound.check({label: self._place(tried[label])})[label]
 
         judge = (HouseholdJudge if is_household else Judge)(
@@ -251,6 +255,20 @@ class JudgementRuns:
         """The comparison's path, or with other values of it, and the TCP of a choice."""
         host = {"host": self.arguments.host} if self.arguments.host else {}
         return Place(self.draft, host, {**self._point(choice), **(path or {})})
+
+    def _harm_of_variant(self, label: str, choice: Configuration | None) -> Sequence[Harm]:
+        """Where a choice takes more from others than the host's own variant before the same queues:
+        what queues give and take is in the household's own figures.
+        """
+        if choice is None or choice.variant == self.usual:
+            return []
+        base = replace(choice, variant=self.usual)
+        if base not in self.bounds:
+            name = f"harm-{base.label}"
+            self.bounds[base] = replace(
+                self.bound, default=self._place(base), name=name, found={}, near=set(), batches=0
+            )
+        return self.bounds[base].check({label: self._place(choice)})[label]
 
     def _beside_of(self, label: str, defaults: str) -> dict[str, Seeds]:
         """The runs of a choice beside each companion."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ackclock.comparison import household_answer
 from ackclock.comparison.ack_path import HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
+from ackclock.comparison.conditions import NOT_TRIED
 from ackclock.comparison.prices import OTHERS
 from ackclock.comparison.verdict import paragraphs, tie_mark
 from ackclock.format import significant, three
@@ -31,7 +32,9 @@ def tables(comparison: Comparison, *, all_rows: bool = False) -> list[Table]:
     if household_answer.is_of_apps(comparison.document):
         found = household_answer.tables(comparison.document)
         found += [ranking_table(comparison, all_rows=True)] if all_rows else []
-        notes = [*(one for one in comparison.notes), *sentences(use.as_json() for use in comparison.recordings)]
+        # What a first look leaves out is in the report.
+        notes = [note for note in comparison.notes if not note.startswith(NOT_TRIED)]
+        notes += sentences(use.as_json() for use in comparison.recordings)
         found[1].caption = "\n".join([str(found[1].caption), *notes])
         return found
     found = [ranking_table(comparison, all_rows=all_rows), *price_table(comparison), *measured_table(comparison)]
