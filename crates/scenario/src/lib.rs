@@ -11,8 +11,9 @@
 //! defaults that depend on other keys.
 //!
 //! To add a table: write the struct with `#[derive(Keys)]`, name it in [`registry`], and give it a
-//! `plan`, the engine's configuration. To add a key: add the field with its doc comment and `#[key]`,
-//! and its use in the configuration. A new kind of value implements [`keys::KeyValue`].
+//! `config`, the engine's configuration, which is its `plan` in JSON. To add a key: add the field with
+//! its doc comment and `#[key]`, and its use in `config`. A new kind of value implements
+//! [`keys::KeyValue`].
 
 // The derive macro names this crate, here as elsewhere.
 extern crate self as ackclock_scenario;
