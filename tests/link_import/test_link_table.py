@@ -33,7 +33,7 @@ def test_policer_is_a_table_of_its_hop(hops):
     (hop,), lost = hops(POLICER)
     assert hop == {
         "name": "wan-police",
-        "policer": {"down": {"rate": "20 Mb/s", "burst": "40 KiB", "exceed": "drop"}},
+        "policer": {"down": {"rate": "20 Mb/s", "burst": "40 KiB"}},
     }
     assert lost == []
 
@@ -102,11 +102,7 @@ def test_overheads_are_those_of_the_manual(kind):
 
 
 def test_policer_and_shaper_of_examples_have_all_their_keys():
-    assert link_table.policer_table(Bucket(10**6, 3000, exceed="ce")) == {
-        "rate": "1 Mb/s",
-        "burst": "3 kB",
-        "exceed": "ce",
-    }
+    assert link_table.policer_table(Bucket(10**6, 3000)) == {"rate": "1 Mb/s", "burst": "3 kB"}
     assert link_table.shaper_table(Bucket(10**6), None) == {"rate": "1 Mb/s", "burst": "1 packet"}
     assert link_table.framing_table(Framing("none", 14)) == {"cells": "none", "overhead": "14 B"}
 

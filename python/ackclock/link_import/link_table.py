@@ -105,7 +105,7 @@ def framing_table(framing: Framing) -> Keys:
 
 def policer_table(policer: Bucket) -> Keys:
     """A policer as a link file has it."""
-    return {"rate": show_rate(policer.rate), "burst": show_size(policer.burst or FULL_PACKET), "exceed": policer.exceed}
+    return {"rate": show_rate(policer.rate), "burst": show_size(policer.burst or FULL_PACKET)}
 
 
 def shaper_table(bucket: Bucket, queue: Mapping[str, Any] | None) -> Keys:

@@ -71,14 +71,11 @@ class Framing:
 
 @dataclass(frozen=True)
 class Bucket:
-    """A token bucket: `rate` and `peak` in bits/s, `burst` in bytes; `exceed` of a policer is
-    "drop", or "ce" where packets above the rate are marked.
-    """
+    """A token bucket: `rate` and `peak` in bits/s, `burst` in bytes."""
 
     rate: int
     burst: int | None = None
     peak: int | None = None
-    exceed: Literal["drop", "ce"] = "drop"
 
 
 @dataclass(frozen=True)
