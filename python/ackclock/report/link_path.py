@@ -70,8 +70,7 @@ def _describe(key: str, value: Any) -> str:
             black_hole = "" if rest.get("icmp", True) else ", without a report to senders"
             return f"packets of at most {size}{black_hole}" + (", MSS clamped" if rest.get("clamp_mss") else "")
         case "policer", {"rate": limit, "burst": burst, **rest}:
-            what = "marks" if rest.get("exceed") == "ce" else "drops"
-            return f"policer of {limit}, which {what} what exceeds a burst of {burst}"
+            return ", ".join(filter(None, (f"policer of {limit}, burst {burst}", setting_text(rest))))
         case "shaper", {**rest}:
             queue = rest.get("queue")
             waits = f", queue of {_limits(queue)}" if isinstance(queue, Mapping) else ""
