@@ -52,29 +52,6 @@ def test_small_receive_window_ranks_last_with_its_reason(dumbbell: Comparison) -
     assert all("receive window (32 KiB)" in why or "send buffer (32 KiB)" in why for why in text)
 
 
-def test_comparison_without_its_warmup_has_the_goodput_that_follows_slow_start() -> None:
-    one: dict[str, Any] = {
-        "variants": ["cubic"],
-        "buffers": ["auto"],
-        "delayed_ack": [True],
-        "seeds": 1,
-        "with_prices": False,
-    }
-    whole, later = (compare("dumbbell-10m", **one, duration="10 s", warmup=warmup) for warmup in (None, "5 s"))
-    assert later.document["scenario"]["measure"] == {"window": ["5 s", "10 s"]}
-    assert whole.document["scenario"]["measure"] == {"window": "all"}
-    (slow,), (full,) = (done.document["cells"] for done in (whole, later))
-    assert full["metrics"]["goodput_bps"]["mean"] > 1.02 * slow["metrics"]["goodput_bps"]["mean"]
-    nothing = compare("dumbbell-10m", **one, duration="10 s", warmup="0 s").document["cells"][0]["metrics"]
-    assert nothing["goodput_bps"]["mean"] == pytest.approx(slow["metrics"]["goodput_bps"]["mean"], rel=0.03)
-
-
-def test_warmup_as_long_as_the_runs_is_refused_by_its_option() -> None:
-    with pytest.raises(InputError) as error:
-        compare("dumbbell-10m", **SMALL, warmup="5 s")
-    assert error.value.key == "measure.window" and "5 s to 5 s" in str(error.value)
-
-
 def test_comparison_is_equal_for_any_number_of_workers(dumbbell: Comparison) -> None:
     again = compare("dumbbell-10m", **SMALL, workers=1).document
     assert again["cells"] == dumbbell.document["cells"]

@@ -115,12 +115,6 @@ class CompareArguments:
         default="30 s",
         quick="auto",
     )
-    warmup: Time | None = argument(
-        "Simulated time before the measurement, such as that of slow start: no metric includes it.",
-        "Text, seconds as a number, or a timedelta. None: a flow is measured from its start.",
-        default=None,
-        keys=("measure.window",),
-    )
     seeds: int | Sequence[int] = argument(
         "Seeds 1..N for every configuration.", "Or a list of seeds.", default=10, min=1, quick=3
     )

@@ -112,9 +112,6 @@ def compare(arguments: CompareArguments) -> Comparison:
         draft = draft.replaced({"duration": _alone(draft, len(known) * len(queues) * len(checked.seeds))})
     elif is_auto:
         draft = draft.replaced({"duration": show_time(auto_duration(hops, len(checked.seeds)))})
-    if arguments.warmup is not None:
-        window = [time_text(arguments.warmup), show_time(draft.check().duration)]
-        draft = draft.replaced({"measure": {"window": window}})
     host_buffers = HostBuffers.of(arguments.host or DEFAULT_HOST)
     sockets = host_buffers.for_path(arguments.buffers, hops, arguments.direction)
     choices = configurations(known, sockets, arguments.delayed_ack, queues, arguments.ack_policy, arguments.ack)
