@@ -14,15 +14,16 @@ mod token_bucket;
 mod trace;
 mod tunnel;
 
-pub use framing::{AAL5_TRAILER, Cells, Framing, LinkLayer};
-pub use fused_link::FusedLink;
+// The types of keys among them: a new one needs no line here.
+pub use framing::*;
+pub use fused_link::*;
 pub use lindley::LinkConfig;
-pub use mtu::{MIN_MTU, MtuCheck, MtuConfig, REPORT_PORT};
-pub use policer::{Exceed, Policer, PolicerConfig};
-pub use rate::{LinkRate, RateLink};
-pub use rate_schedule::{RateSchedule, RateScheduleConfig};
-pub use shaper::{Shaper, ShaperConfig};
-pub use slotted_rate::{GrantCycleConfig, MIN_SLOT, SlotsConfig, SlottedRate, of_quantiles};
-pub use token_bucket::TokenBucket;
-pub use trace::{OPPORTUNITY_BYTES, TraceError, TraceLink};
-pub use tunnel::{TunnelConfig, TunnelEntry, TunnelExit, TunnelKind};
+pub use mtu::*;
+pub use policer::*;
+pub use rate::*;
+pub use rate_schedule::*;
+pub use shaper::*;
+pub use slotted_rate::*;
+pub use token_bucket::*;
+pub use trace::*;
+pub use tunnel::*;

@@ -14,15 +14,15 @@ mod fq_codel;
 mod pie;
 mod red;
 
-pub use cake::{Cake, CakeConfig};
+pub use cake::*;
 pub use codel::{CoDel, CoDelConfig, CoDelParameters};
-pub use config::QueueConfig;
-pub use droptail::{DropFrom, DropTail, DropTailConfig, Limit, Threshold};
-pub use dualpi2::{DualPi2, DualPi2Config};
-pub use fifo::{Fifo, Order, QueuedPacket};
-pub use fq_codel::{FqCoDel, FqCoDelConfig};
-pub use pie::{Pie, PieConfig};
-pub use red::{Candidates, QueueUnit, Red, RedConfig, RedDraw};
+pub use config::*;
+pub use droptail::*;
+pub use dualpi2::*;
+pub use fifo::*;
+pub use fq_codel::*;
+pub use pie::*;
+pub use red::*;
 
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
