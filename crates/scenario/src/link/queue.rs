@@ -607,7 +607,7 @@ mod tests {
     #[test]
     fn kind_is_refused_when_it_is_unknown_or_no_text() {
         assert_eq!(message([("kind", "codle".into())]).0, "kind");
-        assert!(message([("kind", "codle".into())]).1.ends_with("dualpi2 (did you mean codel?)"));
+        assert!(message([("kind", "codle".into())]).1.ends_with(" (did you mean codel?)"));
         assert!(message([("kind", 3.into())]).1.starts_with("found 3; allowed: kind droptail, red"));
         let invalid = Queue::read(&3.into(), &Bounds::NONE).expect_err("no table");
         assert!(invalid.allowed.starts_with("a table with a kind: droptail, red"), "{}", invalid.allowed);
