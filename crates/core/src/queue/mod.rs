@@ -13,6 +13,7 @@ mod fifo_queue;
 mod fq_codel;
 mod pie;
 mod red;
+mod sfq;
 
 pub use cake::*;
 pub use codel::{CoDel, CoDelConfig, CoDelParameters};
@@ -23,6 +24,7 @@ pub use fifo::*;
 pub use fq_codel::*;
 pub use pie::*;
 pub use red::*;
+pub use sfq::*;
 
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
@@ -129,4 +131,4 @@ macro_rules! any_queue {
     };
 }
 
-any_queue!(Red, CoDel, FqCoDel, Cake, Pie, DualPi2, AckAwareQueue);
+any_queue!(Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Sfq, AckAwareQueue);
