@@ -119,11 +119,6 @@ def test_tc_export_has_loss_and_delay(line, more, words):
         ),
         ('{ bytes = "30 kB" }', "bfifo limit 30000"),
         ('{ packets = 9, drop = "front" }', "pfifo_head_drop limit 9"),
-        ('{ kind = "sfq" }', "sfq limit 127 divisor 1024 depth 127 quantum 1514"),
-        (
-            '{ kind = "sfq", packets = 300, flows = 1000, depth = 50, drop = "front" }',
-            "sfq limit 300 divisor 1024 depth 50 quantum 1514 headdrop",
-        ),
     ],
 )
 def test_tc_export_has_queues_by_name(line, write, queue, words):

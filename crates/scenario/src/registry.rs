@@ -17,7 +17,7 @@ use crate::link::mtu::Mtu;
 use crate::link::packet_radio::PacketRadio;
 use crate::link::pep::Pep;
 use crate::link::policer::Policer;
-use crate::link::queue::{Cake, CoDel, DropTail, DualPi2, FqCoDel, Pie, Queue, Red, Sfq};
+use crate::link::queue::{Cake, CoDel, DropTail, DualPi2, FqCoDel, Pie, Queue, Red};
 use crate::link::rate::TraceRate;
 use crate::link::roaming::{Cell, Roaming};
 use crate::link::schedule::{DelaySchedule, LossSchedule, RateSchedule};
@@ -83,7 +83,7 @@ macro_rules! tables {
 
 tables! {
     kinds: Queue, Loss, Fading, Jitter, Medium, Workload;
-    tables: DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Sfq, Acks, Filter, Reconstruction,
+    tables: DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Acks, Filter, Reconstruction,
         Bernoulli, GilbertElliott, LossList, SignalLoss, Duplicate, Outage, Ar1, Markov, Level,
         UniformJitter, NormalJitter, ExponentialJitter, ParetoJitter, Reorder, Handover,
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,

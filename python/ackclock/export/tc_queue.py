@@ -1,4 +1,4 @@
-"""A queue as a tc qdisc: pfifo(8), red(8), codel(8), fq_codel(8), pie(8), cake(8), sfq(8)."""
+"""A queue as a tc qdisc: pfifo(8), red(8), codel(8), fq_codel(8), pie(8), cake(8)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ FQ_CODEL_LIMIT = 10_240  # the kernel's default in packets; a limit in bytes is 
 RED_LIMIT = 1000  # packets of a red queue without a limit
 UNLIMITED = 1_000_000  # the limit in packets of a queue without one
 DEFAULT_LIMITS = {"codel": 1000, "pie": 1000}  # tc-codel(8), tc-pie(8): packets, no bytes
-SFQ_LARGEST_LIMIT = 127 * 128  # tc-sfq(8): depth times flows
-LARGEST_SFQ_DIVISOR = 65536
 FULL_PACKET = 1514  # bytes of a full packet with its Ethernet header
 
 
@@ -147,17 +145,6 @@ def _dualpi2(line: Line, queue: CheckedTable, _rate: int | None) -> str:
     return _pie(line, read_queue(pie), None)
 
 
-def _sfq(line: Line, queue: CheckedTable, _rate: int | None) -> str:
-    packets = limit_in_packets(queue) or SFQ_LARGEST_LIMIT
-    if queue.bytes:
-        line.missing.append(f"{line.direction}: a limit of {queue.bytes} B: sfq has one in packets alone")
-    buckets = min(LARGEST_SFQ_DIVISOR, 2 ** (queue.flows - 1).bit_length())
-    if buckets != queue.flows:
-        line.missing.append(f"{line.direction}: {queue.flows} queues: sfq has a power of two, here {buckets}")
-    head = " headdrop" if queue.drop == "front" else ""
-    return f"sfq limit {packets} divisor {buckets} depth {queue.depth} quantum {queue.quantum}{head}"
-
-
 WRITERS: dict[str, Callable[[Line, CheckedTable, int | None], str]] = {
     "droptail": _droptail,
     "red": _red,
@@ -166,5 +153,4 @@ WRITERS: dict[str, Callable[[Line, CheckedTable, int | None], str]] = {
     "cake": _cake,
     "pie": _pie,
     "dualpi2": _dualpi2,
-    "sfq": _sfq,
 }

@@ -2,7 +2,7 @@
 
 use super::{
     AnyQueue, Cake, CakeConfig, CoDel, CoDelConfig, DropTail, DropTailConfig, DualPi2, DualPi2Config, FqCoDel, FqCoDelConfig,
-    Order, Pie, PieConfig, Red, RedConfig, Sfq, SfqConfig,
+    Order, Pie, PieConfig, Red, RedConfig,
 };
 use crate::config_check::Checked;
 use crate::rng::Rng;
@@ -22,12 +22,11 @@ pub enum QueueConfig {
     Cake(CakeConfig),
     Pie(PieConfig),
     DualPi2(DualPi2Config),
-    Sfq(SfqConfig),
 }
 
 impl QueueConfig {
     /// The kinds: name, what it does, and its source.
-    pub const KINDS: [(&str, &str, &str); 8] = [
+    pub const KINDS: [(&str, &str, &str); 7] = [
         (
             "droptail",
             "first in, first out; drops arrivals when full; may mark above a threshold",
@@ -47,11 +46,6 @@ impl QueueConfig {
         ),
         ("pie", "a controller holds the delay near a target by dropping or marking arrivals at random", "RFC 8033"),
         ("dualpi2", "a very short queue for L4S traffic beside a classic one, coupled so that flows share evenly", "RFC 9332"),
-        (
-            "sfq",
-            "a queue for each flow, served by deficit round robin; when full, the longest loses a packet",
-            "McKenney 1990; tc-sfq(8)",
-        ),
     ];
 
     /// A droptail queue without marking, which drops the arriving packet.
@@ -69,7 +63,6 @@ impl QueueConfig {
             QueueConfig::Cake(config) => config.check(),
             QueueConfig::Pie(config) => config.check(),
             QueueConfig::DualPi2(config) => config.check(),
-            QueueConfig::Sfq(config) => config.check(),
         }
     }
 
@@ -87,7 +80,6 @@ impl QueueConfig {
             QueueConfig::Pie(config) => Pie::new(PieConfig { order, ..config }, rng).into(),
             // The order of its two queues is its own.
             QueueConfig::DualPi2(config) => DualPi2::new(config).into(),
-            QueueConfig::Sfq(config) => Sfq::new(SfqConfig { order, ..config }, rng).into(),
         }
     }
 }

@@ -63,13 +63,6 @@ impl Fifo {
         Some(first)
     }
 
-    /// The packet that would leave last.
-    pub fn pop_last(&mut self) -> Option<QueuedPacket> {
-        let last = if self.fifo.is_empty() { &mut self.acks } else { &mut self.fifo }.pop_back()?;
-        self.bytes -= u64::from(last.packet.len);
-        Some(last)
-    }
-
     /// The packet that [`Fifo::pop`] would return.
     #[inline]
     pub fn first(&self) -> Option<&QueuedPacket> {

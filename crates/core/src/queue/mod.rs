@@ -13,7 +13,6 @@ mod fifo_queue;
 mod fq_codel;
 mod pie;
 mod red;
-mod sfq;
 
 pub use cake::*;
 pub use codel::{CoDel, CoDelConfig, CoDelParameters};
@@ -24,7 +23,6 @@ pub use fifo::*;
 pub use fq_codel::*;
 pub use pie::*;
 pub use red::*;
-pub use sfq::*;
 
 use crate::element::{DropReason, Output};
 use crate::packet::Packet;
@@ -131,4 +129,4 @@ macro_rules! any_queue {
     };
 }
 
-any_queue!(Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Sfq, AckAwareQueue);
+any_queue!(Red, CoDel, FqCoDel, Cake, Pie, DualPi2, AckAwareQueue);

@@ -5,9 +5,8 @@ use crate::queue_bench::Bench;
 use ackclock_core::link::{Framing, RateLink};
 use ackclock_core::packet::Ecn;
 use ackclock_core::queue::{
-    AnyQueue, AqmSignal, Cake, CakeConfig, Candidates, CoDel, CoDelConfig, CoDelParameters, DropFrom, DropTail, DropTailConfig,
-    DualPi2, DualPi2Config, FqCoDel, FqCoDelConfig, Limit, Order, Pie, PieConfig, Queue, QueueUnit, Red, RedConfig, RedDraw, Sfq,
-    SfqConfig,
+    AnyQueue, AqmSignal, Cake, CakeConfig, Candidates, CoDel, CoDelConfig, CoDelParameters, DropTail, DropTailConfig, DualPi2,
+    DualPi2Config, FqCoDel, FqCoDelConfig, Limit, Order, Pie, PieConfig, Queue, QueueUnit, Red, RedConfig, RedDraw,
 };
 use ackclock_core::rng::Rng;
 use ackclock_core::{DropReason, Rate, Span, Time};
@@ -277,59 +276,6 @@ fn fq_codel_drops_from_the_head_of_the_longest_fifo_when_full() {
     assert_eq!(left.iter().filter(|&&id| id < 100).min(), Some(&49), "the oldest went");
 }
 
-fn sfq(drop: DropFrom) -> SfqConfig {
-    SfqConfig { limit: Limit::packets(4), depth: 3, flows: 1024, quantum: 1000, drop, order: Order::Arrival }
-}
-
-/// The ids of the packets that leave when packets of these flows and lengths arrive; their ids are 0, 1, ..
-fn sfq_sends(config: SfqConfig, arrivals: &[(u32, u16)]) -> Vec<u64> {
-    let mut bench = Bench::new();
-    let mut queue = Sfq::new(config, Rng::for_element(1, "sfq"));
-    for (id, &(flow, len)) in (0..).zip(arrivals) {
-        let packet = bench.packet(id, flow, len, TCP_DATA, Ecn::NotEct);
-        queue.enqueue(at(0), packet, &mut bench.out());
-    }
-    let mut left = Vec::new();
-    while let Some((_, packet)) = queue.dequeue(at(0), &mut bench.out()) {
-        left.push(packet.id);
-        bench.end(Some(packet));
-    }
-    assert_eq!((queue.packets(), queue.bytes()), (0, 0));
-    left
-}
-
-#[test]
-fn sfq_drops_from_the_longest_fifo_when_full() {
-    let arrivals = [1, 1, 1, 2, 3].map(|flow| (flow, 1000));
-    // A flow has a packet in each round.
-    assert_eq!(sfq_sends(sfq(DropFrom::Tail), &arrivals), [0, 3, 4, 1]);
-    assert_eq!(sfq_sends(sfq(DropFrom::Front), &arrivals), [1, 3, 4, 2]);
-}
-
-#[test]
-fn sfq_drops_a_packet_of_a_full_fifo_when_the_queue_has_room() {
-    let arrivals = [(1, 1000); 4];
-    assert_eq!(sfq_sends(sfq(DropFrom::Tail), &arrivals), [0, 1, 2]);
-    assert_eq!(sfq_sends(sfq(DropFrom::Front), &arrivals), [1, 2, 3]);
-}
-
-#[test]
-fn sfq_takes_the_last_of_equally_long_fifos_and_of_single_packets_the_next_to_leave() {
-    let arrivals = [1, 1, 2, 2, 3].map(|flow| (flow, 1000));
-    assert_eq!(sfq_sends(sfq(DropFrom::Tail), &arrivals), [0, 2, 4, 1]);
-    let arrivals = [1, 2, 3, 4, 5].map(|flow| (flow, 1000));
-    assert_eq!(sfq_sends(sfq(DropFrom::Tail), &arrivals), [1, 2, 3, 4]);
-}
-
-#[test]
-fn sfq_takes_what_a_flow_sent_above_its_quantum_from_its_next_round() {
-    let wide = SfqConfig { limit: Limit::NONE, depth: 100, ..sfq(DropFrom::Tail) };
-    let short = [(1, 400); 6];
-    let arrivals: Vec<(u32, u16)> = short.into_iter().chain([(2, 1000); 2]).collect();
-    // 1200 bytes for a quantum of 1000, then 800 for what is left of the next one.
-    assert_eq!(sfq_sends(wide, &arrivals), [0, 1, 2, 6, 3, 4, 7, 5]);
-}
-
 #[test]
 fn cake_separates_eight_flows_of_one_set() {
     // Eight FIFOs are one set: eight flows have one each, whatever their hashes, so that each sends
@@ -489,8 +435,6 @@ fn kinds(limit: u64, signal: AqmSignal) -> Vec<AnyQueue> {
             .into(),
         Pie::new(PieConfig { limit: room, burst: Span::ZERO, signal, ..pie() }, rng()).into(),
         DualPi2::new(DualPi2Config { limit: room, ..dual() }).into(),
-        Sfq::new(SfqConfig { limit: room, depth: 5, flows: 3, ..sfq(DropFrom::Tail) }, rng()).into(),
-        Sfq::new(SfqConfig { limit: room, flows: 3, ..sfq(DropFrom::Front) }, rng()).into(),
     ]
 }
 

@@ -9,7 +9,7 @@ use crate::values::{Bytes, Count, Duration, Share, Time};
 use crate::{Keys, words};
 use ackclock_core::queue::{
     AqmSignal, CakeConfig, Candidates, CoDelConfig, CoDelParameters, DropFrom, DropTailConfig, DualPi2Config, FqCoDelConfig,
-    Limit, Order, PieConfig, QueueConfig, QueueUnit, RedConfig, RedDraw, SfqConfig,
+    Limit, Order, PieConfig, QueueConfig, QueueUnit, RedConfig, RedDraw,
 };
 use ackclock_core::units::Span;
 use serde_json::json;
@@ -28,7 +28,6 @@ pub enum Queue {
     Cake(Cake),
     Pie(Pie),
     DualPi2(DualPi2),
-    Sfq(Sfq),
 }
 
 /// FIFO queue that drops arrivals when full, or with `drop = "front"` the oldest packets. The
@@ -312,40 +311,10 @@ pub struct DualPi2 {
     pub classic_share: f64,
 }
 
-/// SFQ (McKenney 1990; tc-sfq(8)): a queue for each flow, served by deficit round robin with `quantum`
-/// bytes, new flows last. It never marks; when it is full, the longest queue loses a packet.
-#[derive(Clone, Debug, PartialEq, Keys)]
-#[keys(kind = "sfq", plan = Sfq::plan_json)]
-pub struct Sfq {
-    /// Packets that may wait; the packet being sent does not count.
-    #[key(example = 127, unit = "packets", absent = "127 where no limit is given")]
-    pub packets: Option<Count>,
-    /// Bytes that may wait; the packet being sent does not count.
-    #[key(example = "256 KiB", absent = "no limit in bytes")]
-    pub bytes: Option<Bytes>,
-    /// What the queue does with pure ACKs.
-    #[key(example = Acks::example(), unit = "table", absent = "nothing")]
-    pub ack: Option<Acks>,
-    /// SFQ (McKenney 1990): a queue for each flow, served in rotation, without active queue
-    /// management.
-    #[key(kind)]
-    pub kind: Kind,
-    /// The queues of flows.
-    #[key(flatten)]
-    pub fair: FlowQueues,
-    /// Packets that may wait in one queue.
-    #[key(default = 127, unit = "packets", min = 1, max = 127, allowed = "a whole number from 1 to 127")]
-    pub depth: Count,
-    /// Which packet of a queue is dropped: the last one, or the first.
-    #[key(default = "tail", example = "front")]
-    pub drop: DropFrom,
-}
-
 /// What CoDel and PIE have in packets where no limit is given.
 const AQM_PACKETS: u64 = 1000;
 const FQ_CODEL_PACKETS: u64 = 10_240;
 const DUALPI2_PACKETS: u64 = 10_000;
-const SFQ_PACKETS: u64 = 127;
 /// A queue that needs a limit in packets, but has one in bytes alone.
 const MANY_PACKETS: u64 = (1 << 31) - 1;
 const FQ_CODEL_BYTES: u64 = 32 << 20;
@@ -377,7 +346,6 @@ impl Queue {
             Queue::Cake(queue) => &queue.ack,
             Queue::Pie(queue) => &queue.ack,
             Queue::DualPi2(queue) => &queue.ack,
-            Queue::Sfq(queue) => &queue.ack,
         };
         acks.as_ref()
     }
@@ -392,7 +360,6 @@ impl Queue {
             Queue::Cake(queue) => queue.config(),
             Queue::Pie(queue) => queue.config(),
             Queue::DualPi2(queue) => queue.config(),
-            Queue::Sfq(queue) => queue.config(),
         }
     }
 }
@@ -407,7 +374,7 @@ macro_rules! planned {
     };
 }
 
-planned!(DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2, Sfq);
+planned!(DropTail, Red, CoDel, FqCoDel, Cake, Pie, DualPi2);
 
 impl DropTail {
     pub fn config(&self) -> QueueConfig {
@@ -592,19 +559,6 @@ impl DualPi2 {
             step: self.step.0,
             overload: self.overload.0,
             classic_share: self.classic_share,
-        })
-    }
-}
-
-impl Sfq {
-    pub fn config(&self) -> QueueConfig {
-        QueueConfig::Sfq(SfqConfig {
-            limit: limit(self.packets, self.bytes, SFQ_PACKETS),
-            depth: self.depth.0.into(),
-            flows: self.fair.flows.0,
-            quantum: self.fair.quantum.to_u32(),
-            drop: self.drop,
-            order: Order::default(),
         })
     }
 }
