@@ -4,7 +4,7 @@ use super::connection::Connection;
 use super::failures;
 use super::rule::{Claim, ClaimOfEnd};
 use super::sending_end::SendingEnd;
-use super::transfer::{Transfer, above_zero};
+use super::transfer::above_zero;
 use crate::number_text::{many, milliseconds, sentence};
 use ackclock_trace::report::{FlowReport, HandshakeReport, VantagePoint};
 
@@ -15,10 +15,6 @@ pub const ENOUGH_PACKETS: u64 = 10;
 /// Maximum difference of the captures' clocks for which equal addresses and ports are the same
 /// connection.
 const SAME_TIME_S: f64 = 3600.0;
-/// What an end without an MSS option admits over IPv4, in bytes (RFC 9293, section 3.7.1).
-pub const SMALL_MSS: u32 = 536;
-/// Maximum bytes of TCP options, which take their place from a segment's data (RFC 6691).
-const MAX_OPTIONS: u32 = 40;
 /// Maximum difference of the TTLs of one host's packets.
 pub const TTL_DIFFERENCE: u8 = 1;
 
@@ -164,27 +160,4 @@ pub fn handshake_loss(connection: &Connection<'_>) -> Option<ClaimOfEnd> {
         milliseconds(flow.handshake_rtt_ms)
     );
     Some((SendingEnd::Client, Claim::new(evidence, "")))
-}
-
-/// The sender's peer admits small segments alone, and the sender fills them: one that writes little at a time
-/// would have small segments anyway.
-pub fn small_mss(transfer: &Transfer<'_>) -> Option<Claim> {
-    let (handshake, peer) = (&transfer.flow.handshake, transfer.sender.peer());
-    let option = if peer == SendingEnd::Client { handshake.client_mss } else { handshake.server_mss };
-    let mss = option.map_or(SMALL_MSS, u32::from);
-    let largest = transfer.figures.largest_segment_bytes;
-    if !handshake.complete || mss > SMALL_MSS || largest > mss || largest + MAX_OPTIONS < mss {
-        return None;
-    }
-    let statement = match option {
-        Some(_) => format!("has an MSS of {mss} bytes"),
-        None => format!("has no MSS option, which means {mss} bytes"),
-    };
-    let evidence = format!(
-        "The {}'s SYN {statement}: the largest segment to it has {largest} bytes of data. Ethernet carries 1460, in a third of the \
-         packets, and cwnd grows by segments.",
-        peer.name()
-    );
-    let advice = "Give that host's stack the MSS of its link: the MTU less 40 bytes (lwIP: TCP_MSS, which is 536 by default).";
-    Some(Claim::new(evidence, advice))
 }

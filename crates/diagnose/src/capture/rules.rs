@@ -9,7 +9,7 @@ use super::{
 };
 use ackclock_trace::join::{policer, size_limit};
 
-pub static RULES: [Rule; 62] = [
+pub static RULES: [Rule; 61] = [
     Rule {
         code: "receive_window",
         owner: Owner::Receiver,
@@ -296,17 +296,6 @@ pub static RULES: [Rule; 62] = [
         explanation: "An ACK covers three segments or more: GRO, a filter, or a thinning receiver.",
         thresholds: &[("ACKs", acks::ENOUGH as f64), ("segments per ACK", acks::THINNED)],
         check: Check::Transfer(acks::stretch_acks),
-    },
-    Rule {
-        code: "small_mss",
-        owner: Owner::Receiver,
-        group: Group::Connections,
-        place: 25,
-        explanation: "The receiver announces an MSS of 536 bytes or less, or none, and the sender fills such segments: three times \
-                      the packets, ACKs and headers, and a slower growth of cwnd. Some stacks of small devices have it by \
-                      default.",
-        thresholds: &[("MSS in bytes, at most", handshake::SMALL_MSS as f64)],
-        check: Check::Transfer(handshake::small_mss),
     },
     Rule {
         code: "concurrent_flows",

@@ -386,11 +386,6 @@ const ROWS: &[Row] = &[
         // Two captures have the fate of each packet.
         two_captures,
     ),
-    (
-        "small_mss",
-        |case| (case.flow.handshake.client_mss, case.data().largest_segment_bytes) = (Some(536), 524),
-        |case| case.flow.handshake.client_mss = Some(537),
-    ),
     ("peer_gone", |case| unanswered(case, SendingEnd::Server, "data"), |case| unanswered(case, SendingEnd::Server, "syn")),
     ("reset_half_open", |case| reset(case, "half_open"), |case| reset(case, "refused")),
     ("reset_unknown_connection", |case| reset(case, "unknown_connection"), |case| reset(case, "abort")),
@@ -517,23 +512,6 @@ fn peer_is_not_gone_when_only_long_packets_are_lost() {
     assert!(sentences(&case, "path_mtu").0.contains("packets of up to 1400 B arrive"));
     assert!(sentences(&case, "path_mtu").1.contains("tcp_mtu_probing = 1"));
     assert!(!sentences(&case, "path_mtu").0.contains("vanished"));
-}
-
-#[test]
-fn small_mss_is_found_where_the_sender_fills_segments_and_the_handshake_is_captured() {
-    let found = |change: Change| {
-        let mut case = case();
-        case.data().largest_segment_bytes = 536;
-        change(&mut case);
-        case.finding("small_mss").map(|finding| finding.sentence)
-    };
-    let no_option = "The client's SYN has no MSS option, which means 536 bytes: the largest segment to it has 536 bytes of data.";
-    assert_eq!(found(|_| ()), Some(format!("{no_option} For the administrator of the receiving host.")));
-    assert_eq!(found(|case| case.flow.handshake.client_mss = Some(1460)), None, "a program that writes 536 bytes at a time");
-    assert_eq!(found(|case| case.data().largest_segment_bytes = 495), None, "the segments are not full");
-    assert_eq!(found(|case| case.data().largest_segment_bytes = 537), None, "the sender does not keep to it");
-    assert_eq!(found(|case| case.flow.handshake.complete = false), None, "the option may be in a SYN that is missing");
-    assert_eq!(found(|case| case.flow.handshake.server_mss = Some(536)).is_some(), true, "the client's is what counts");
 }
 
 #[test]
