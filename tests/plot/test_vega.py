@@ -1,5 +1,7 @@
 """The charts' Vega-Lite specifications are valid: the product builds them without validation."""
 
+from typing import Any
+
 import pytest
 
 from ackclock.plot import vega
@@ -30,7 +32,7 @@ def _panel(style: str) -> Panel:
 def test_specification_is_valid_vega_lite(spec: vega.Specification) -> None:
     import altair
 
-    kinds = {"layer": altair.LayerChart, "vconcat": altair.VConcatChart}
+    kinds: dict[str, Any] = {"layer": altair.LayerChart, "vconcat": altair.VConcatChart}
     chart = next((kinds[key] for key in kinds if key in spec.tree), altair.Chart)
     chart.from_dict(dict(spec.tree), validate=True)
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ackclock.documents.parts import Estimate, Metrics
     from ackclock.documents.simulate import HouseholdTarget
 
+FEWEST = "; within 5 % the fewest changes"
+"""What decides between choices that are as good (`HouseholdJudge.is_as_good`)."""
 MUCH_NEARER = 0.15
 """Another choice is named for an application whose figure is nearer to its target by this."""
 MAX_NAMED = 2
@@ -61,7 +63,7 @@ def reasons(document: Comparison) -> list[str]:
     judgement = _judgement(document)
     before, after = _before_and_after(document)
     refused = [choice for choice in judgement["choices"] if choice["harm"]]
-    parts = [formula(judgement["goal"]) + _bound(judgement)]
+    parts = [formula(judgement["goal"], FEWEST) + _bound(judgement)]
     if after is None:
         others = len(judgement["choices"]) - 1
         parts.append(
@@ -387,7 +389,7 @@ def _table(document: Comparison) -> PageTable:
         )
         emphasis.append("best" if choice["label"] == judgement["recommended"] else "")
     reading = (
-        f"{formula(judgement['goal'])} Figures are means over the seeds with the 95 % interval below; targets are judged by "
+        f"{formula(judgement['goal'], FEWEST)} Figures are means over the seeds with the 95 % interval below; targets are judged by "
         "medians. Harm: what falls below half of what the host's defaults leave to a flow beside it, or an application "
         "that gets worse."
     )

@@ -109,10 +109,10 @@ def targets_of_goal(goal: str) -> tuple[Target, ...]:
     return tuple(target for target in TARGETS if goal in ("household", target.goal))
 
 
-def formula(goal: str) -> str:
-    """The rule of a goal of applications as a sentence."""
+def formula(goal: str, then: str = "") -> str:
+    """The rule of a goal of applications as sentences; `then` is what follows the figures."""
     targets = "; ".join(f"{target.app}: {target.text}" for target in targets_of_goal(goal))
-    return f"The goal {goal} counts {APP_GOALS[goal]}; within 5 % the fewest changes. Targets: {targets}."
+    return f"The goal {goal} counts {APP_GOALS[goal]}{then}. Targets: {targets}."
 
 
 def value(goal: str, figures: Run) -> float:

@@ -282,7 +282,7 @@ def is_household(summary: ExplainedRun) -> bool:
     return {flow["flow"]: flow["app"]["kind"] if "app" in flow else "" for flow in flows} == FLOWS
 
 
-def figures(summary: Summary) -> dict[str, float]:
+def figures(summary: Summary | ExplainedRun) -> dict[str, float]:
     """The figures of a household's run; NaN where it has none.
 
     - ``call_mos``, ``call_mos_p10``, ``game_late_share``: as in `apps.METRICS`.
