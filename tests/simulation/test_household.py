@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from ackclock import cli
-from ackclock.simulation.household import TARGETS, household_draft, is_household, judgement
+from ackclock.simulation.household import (
+    TARGETS,
+    household_draft,
+    is_household,
+    judgement,
+    mos_text,
+    whole_percent,
+)
 from ackclock.simulation.run import Simulation, simulate_scenario
 
 SLOW = """title = "slow"
@@ -44,6 +51,12 @@ def test_page_that_is_not_complete_misses_its_target(tmp_path: Path) -> None:
             flow["app"]["score"]["load_s"] = None
     _, page, _ = judgement([done.summaries[0]])["targets"]
     assert (page["found"], page["shown"], page["met"]) == (None, "not complete", False)
+
+
+def test_figure_of_a_missed_target_does_not_read_as_the_target() -> None:
+    assert [mos_text(mos) for mos in (3.94, 3.999, 4.0)] == ["3.9", "3.99", "4.0"]
+    shares = [whole_percent(share) for share in (0.0, 0.0004, 0.01, 0.0101, 0.15, 0.999, 1.0)]
+    assert shares == ["0 %", "<0.1 %", "1.0 %", "1.01 %", "15 %", "99.9 %", "100 %"]
 
 
 def test_other_runs_are_no_households(tmp_path: Path) -> None:

@@ -144,15 +144,22 @@ def _or(value: float, without: float) -> float:
     return without if math.isnan(value) else value
 
 
+def mos_text(mos: float) -> str:
+    """A mean opinion score with one decimal; with two where one would say that a missed target is
+    met.
+    """
+    return f"{math.floor(100.0 * mos) / 100.0:.2f}" if 3.95 <= mos < 4.0 else f"{mos:.1f}"
+
+
 def whole_percent(share: float) -> str:
-    """A share in percent, with a decimal below 10 % and where it is not quite all."""
-    return (
-        "0 %"
-        if share == 0.0
-        else f"{100.0 * share:.0f} %"
-        if 0.1 <= share < 0.995 or share == 1.0
-        else column_percent(share)
-    )
+    """A share in percent, with a decimal below 10 % and where it is not quite all; with two where
+    one would say that a missed target is met.
+    """
+    if share == 0.0:
+        return "0 %"
+    if 0.01 < share < 0.0105:
+        return f"{math.ceil(1e4 * share) / 100.0:.2f} %"
+    return f"{100.0 * share:.0f} %" if 0.1 <= share < 0.995 or share == 1.0 else column_percent(share)
 
 
 TARGETS = (
@@ -165,11 +172,11 @@ TARGETS = (
         4.0,
         True,
         "call_mos",
-        lambda mos: f"MOS {mos:.1f}",
-        lambda mos: f"{mos:.1f}",
+        lambda mos: f"MOS {mos_text(mos)}",
+        mos_text,
         ("Call: mean opinion score, 1 (bad) to 4.5 (best)", 1.0, 4.5),
         "a call: MOS {}, now {}",
-        lambda mos: f"{mos:.1f}",
+        mos_text,
         lambda mos, base: mos <= base - 0.1,
         lambda mos: (mos - 1.0) / 3.0,
         lambda run: run.get("call_mos", math.nan),
