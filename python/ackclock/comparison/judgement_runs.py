@@ -61,7 +61,7 @@ WHOLE_S = 30.0
 HARM_SHARE = 0.05
 """The estimated CPU time of the first seeds of a choice beside other flows, as a share of that of
 the comparison: where it takes more, its runs are shorter (`HarmBound.cpu_s`)."""
-HOUSEHOLD_CPU_S = 9.0
+HOUSEHOLD_CPU_S = 12.0
 """Estimated CPU time of all runs of households: over a fast link they are shorter."""
 MIN_HARM_CPU_S = 2.0
 """That CPU time at least."""
@@ -235,6 +235,12 @@ class JudgementRuns:
         """What the recommendation is judged by."""
         return str(self.arguments.goal)
 
+    def _folder(self, name: str) -> str:
+        """The folder of a dataset under the loads: households of another duration, which another
+        version may choose, are not those of this one.
+        """
+        return f"{name}-{self.household_s:g}s" if self.goal in APP_GOALS else name
+
     def _shorten_household(self, choices: int) -> None:
         """The duration of a household whose runs would take too long over a fast link."""
         whole = loads.drafts(self.draft, self.flows, [HOUSEHOLD])[HOUSEHOLD].check()
@@ -283,7 +289,7 @@ class JudgementRuns:
         drafts = loads.drafts(self.draft, self.flows, names, self.household_s)
         keys = [(label, name) for label in tried for name in names]
         found = self._run(
-            LOADS,
+            self._folder(LOADS),
             [{"label": label, "load": name} for label, name in keys],
             [drafts[name].check(self._point(tried[label])) for label, name in keys],
             tuple(self.seeds[:LOAD_SEEDS]),
@@ -315,7 +321,9 @@ class JudgementRuns:
             return []
         params = [{"label": label, "load": name, "condition": one.text} for one, label, name in keys]
         changed = [key for one in self.conditions for key in one.point]
-        found = iter(self._run(CONDITIONS, params, scenarios, tuple(self.seeds[:count]), loads.of_load, changed))
+        found = iter(
+            self._run(self._folder(CONDITIONS), params, scenarios, tuple(self.seeds[:count]), loads.of_load, changed)
+        )
         rows = []
         for one in self.conditions:
             first, *others = [(label, scores_of(goal, {name: next(found) for name in names})) for label in chosen]
