@@ -1,0 +1,1 @@
+"""Congestion control of interactive media in the cases of RFC 8867."""
