@@ -30,6 +30,7 @@ pub mod autorate;
 pub mod config_check;
 pub mod config_form;
 pub mod endpoint;
+pub mod gcc;
 pub mod host;
 pub mod host_overhead;
 pub mod impairment;
