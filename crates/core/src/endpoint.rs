@@ -1,6 +1,6 @@
 //! The interface between endpoints of flows and the network.
 
-use crate::app::{CallEnd, ExternalHost, GameClient, ProbeReflector, Prober, UdpSink, UdpSource};
+use crate::app::{CallEnd, ConferenceEnd, ExternalHost, GameClient, ProbeReflector, Prober, UdpSink, UdpSource};
 use crate::autorate::{PingReflector, Pinger};
 use crate::packet::{Arena, Body, BodyId, Ecn, Kind};
 use crate::tcp::TcpEndpoint;
@@ -43,6 +43,7 @@ pub enum AnyEndpoint {
     ProbeReflector(Box<ProbeReflector>),
     CallEnd(Box<CallEnd>),
     GameClient(Box<GameClient>),
+    Conference(Box<ConferenceEnd>),
     Pinger(Box<Pinger>),
     PingReflector(Box<PingReflector>),
     /// A real host.
@@ -63,6 +64,7 @@ macro_rules! dispatch {
                 AnyEndpoint::ProbeReflector($e) => $call,
                 AnyEndpoint::CallEnd($e) => $call,
                 AnyEndpoint::GameClient($e) => $call,
+                AnyEndpoint::Conference($e) => $call,
                 AnyEndpoint::Pinger($e) => $call,
                 AnyEndpoint::PingReflector($e) => $call,
                 AnyEndpoint::ExternalHost($e) => $call,

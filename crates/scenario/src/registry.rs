@@ -1,6 +1,8 @@
 //! The tables by name: how Python asks for them.
 
-use crate::flow::workload::{Bulk, Call, ConstantRate, Game, Live, OnOff, Page, Probe, Transfer, Web, Workload};
+use crate::flow::workload::{
+    Bulk, Call, Conference, ConstantRate, Game, Live, OnOff, Page, Probe, Transfer, Video, Web, Workload,
+};
 use crate::flow::{Flow, Repeat};
 use crate::invalid::Read;
 use crate::keys::{Attribute, Bounds, Checked, Key, KeySet, KeyValue};
@@ -88,7 +90,7 @@ tables! {
         UniformJitter, NormalJitter, ExponentialJitter, ParetoJitter, Reorder, Handover,
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
         Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, RateSchedule, DelaySchedule, LossSchedule, Slots, GrantCycle, LinkLayer, Mtu, Tunnel, Policer, Shaper, Pep,
-        Bulk, Transfer, Web, Page, Call, Game, ConstantRate, OnOff, Probe, Live,
+        Bulk, Transfer, Web, Page, Video, Call, Conference, Game, ConstantRate, OnOff, Probe, Live,
         TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Repeat, Scenario, Measure, MeasurementPlan,
 }
 

@@ -34,6 +34,7 @@ pub fn tcp_of(endpoint: &AnyEndpoint) -> Option<&TcpEndpoint> {
         | AnyEndpoint::ProbeReflector(_)
         | AnyEndpoint::CallEnd(_)
         | AnyEndpoint::GameClient(_)
+        | AnyEndpoint::Conference(_)
         | AnyEndpoint::Pinger(_)
         | AnyEndpoint::PingReflector(_)
         | AnyEndpoint::ExternalHost(_) => None,

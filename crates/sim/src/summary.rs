@@ -65,7 +65,7 @@ pub struct FlowRow {
     /// Absent except for datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramRow>,
-    /// Absent except for calls, games, and the first connection of a page.
+    /// Absent except for calls, games, videos, conferences, and the first connection of a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app: Option<AppRow>,
     /// The flow whose page this is a further connection of. Absent for other flows.
@@ -141,7 +141,7 @@ pub struct DatagramRow {
 /// The application of a flow as people feel it.
 #[derive(Debug, Clone, Serialize, Document)]
 pub struct AppRow {
-    #[document(names("call", "game", "page"))]
+    #[document(names("call", "game", "page", "video", "conference"))]
     pub kind: &'static str,
     /// Formulas and limits: docs/models/scores.md.
     pub score: AppScore,
@@ -302,6 +302,7 @@ fn proxy_row(plan: &Plan, world: &BuiltNetwork, proxy: &Proxy) -> ProxyRow {
 
 fn payload_of(flow: &Flow) -> u64 {
     use crate::plan::{UDP_HEADER, WorkloadConfig};
+    use ackclock_core::app::MAX_MEDIA_PAYLOAD;
     match (flow.tcp_at(flow.direction), flow.workload) {
         (Some(tcp), _) => u64::from(tcp.segment),
         (
@@ -311,6 +312,7 @@ fn payload_of(flow: &Flow) -> u64 {
             | WorkloadConfig::Call { packet, .. }
             | WorkloadConfig::Game { packet, .. },
         ) => u64::from(packet - UDP_HEADER),
+        (None, WorkloadConfig::Conference { .. }) => u64::from(MAX_MEDIA_PAYLOAD),
         (None, _) => 1,
     }
 }

@@ -1,27 +1,35 @@
 //! Traffic sources and sinks: applications over TCP, and UDP endpoints.
 
+mod adaptation;
 mod bulk;
 mod call;
+mod conference;
 mod controlled_app;
 mod datagram;
 mod external;
 mod game;
+mod ladder;
 mod page;
 mod path_probe;
 mod request_response;
 mod sink;
+mod video;
 mod workload;
 
+pub use adaptation::Adaptation;
 pub use bulk::BulkSource;
 pub use call::CallEnd;
+pub use conference::{ConferenceEnd, MAX_MEDIA_PAYLOAD, MEDIA_HEADERS, MediaConfig, conference};
 pub use controlled_app::ControlledApp;
 pub use datagram::{Pattern, UdpSink, UdpSource};
 pub use external::ExternalHost;
 pub use game::GameClient;
+pub use ladder::LadderName;
 pub use page::{BrowserConnection, PageConfig, PageServer, SharedPage};
 pub use path_probe::{ProbeConfig, ProbeReflector, ProbeStats, Prober, ReplyConfig};
 pub use request_response::{Requester, Responder};
 pub use sink::Sink;
+pub use video::{VideoConfig, VideoPlayer, VideoServer, video};
 pub use workload::{OnDistribution, UDP_HEADER, UniformTime, WorkloadConfig};
 
 use crate::units::Time;
@@ -78,6 +86,8 @@ pub enum AnyApp {
     ControlledApp(ControlledApp),
     BrowserConnection(BrowserConnection),
     PageServer(PageServer),
+    VideoPlayer(Box<VideoPlayer>),
+    VideoServer(VideoServer),
 }
 
 impl Application for AnyApp {
@@ -91,6 +101,8 @@ impl Application for AnyApp {
             AnyApp::ControlledApp(a) => a.act(now, socket),
             AnyApp::BrowserConnection(a) => a.act(now, socket),
             AnyApp::PageServer(a) => a.act(now, socket),
+            AnyApp::VideoPlayer(a) => a.act(now, socket),
+            AnyApp::VideoServer(a) => a.act(now, socket),
         }
     }
     #[inline]
@@ -103,6 +115,8 @@ impl Application for AnyApp {
             AnyApp::ControlledApp(a) => a.due(),
             AnyApp::BrowserConnection(a) => a.due(),
             AnyApp::PageServer(a) => a.due(),
+            AnyApp::VideoPlayer(a) => a.due(),
+            AnyApp::VideoServer(a) => a.due(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a flow sends.
 
+use super::{Adaptation, LadderName};
 use crate::config_form::is_default;
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +79,28 @@ pub enum WorkloadConfig {
         /// From 0.
         connection: u32,
     },
+    /// A video that the client plays: it requests segments of `segment_ps` one by one, up to `buffer_ps` in
+    /// its buffer, starts with `start_threshold_ps` in it, and after a stall goes on with
+    /// `resume_threshold_ps`. `handshake` as in [`super::PageConfig`].
+    Video {
+        ladder: LadderName,
+        adaptation: Adaptation,
+        segment_ps: u64,
+        buffer_ps: u64,
+        start_threshold_ps: u64,
+        resume_threshold_ps: u64,
+        request: u64,
+        handshake: [u64; 2],
+    },
+    /// Media from the flow's sender, and from the other end if `both_directions`, whose rate Google Congestion Control
+    /// sets; rates include IP headers.
+    Conference {
+        frame_rate: u32,
+        min_bps: u64,
+        start_bps: u64,
+        max_bps: u64,
+        both_directions: bool,
+    },
     /// Probes with IP sizes of `first`, `first + step`, .. up to `last` bytes, one of each size a
     /// round. A reply has `reply` bytes, or quotes the probe up to `max_reply` bytes.
     Probe {
@@ -108,6 +131,7 @@ impl WorkloadConfig {
                 | WorkloadConfig::Transfer { .. }
                 | WorkloadConfig::Exchange { .. }
                 | WorkloadConfig::Page { .. }
+                | WorkloadConfig::Video { .. }
         )
     }
 
@@ -117,8 +141,10 @@ impl WorkloadConfig {
             WorkloadConfig::Bulk { read_bps } | WorkloadConfig::Transfer { read_bps, .. } => read_bps,
             WorkloadConfig::Exchange { .. }
             | WorkloadConfig::Page { .. }
+            | WorkloadConfig::Video { .. }
             | WorkloadConfig::Call { .. }
             | WorkloadConfig::Game { .. }
+            | WorkloadConfig::Conference { .. }
             | WorkloadConfig::Cbr { .. }
             | WorkloadConfig::Onoff { .. }
             | WorkloadConfig::Probe { .. }

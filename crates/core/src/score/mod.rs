@@ -10,20 +10,26 @@
 //! | which packets of a call are played | [`Playout`] |
 //! | round trips of a game that are late | [`RoundTrips`] |
 //! | load time and ByteIndex of a page | [`PageProgress`] |
+//! | start, stalls and picture of a video | [`VideoRecord`] |
+//! | frames, freezes and delay of a conference | [`FrameRecord`] |
 //! | round trips per minute, grade of the added delay | [`responsiveness`] |
 
 mod call;
+mod conference;
 pub mod e_model;
 mod game;
 mod page;
 mod playout;
 pub mod responsiveness;
+mod video;
 
 pub use call::{CALL_WINDOW, CallRecord, CallScore, CallWindow};
+pub use conference::{ConferenceScore, FrameRecord, LATE_AFTER};
 pub use e_model::Codec;
 pub use game::{GameScore, RoundTrips};
 pub use page::{PageProgress, PageScore};
 pub use playout::{MAX_PLAYOUT_BUFFER, Playout};
+pub use video::{LadderStep, PlaybackConfig, VideoRecord, VideoScore};
 
 use crate::statistics::quantile_of_sorted;
 use ackclock_contract::Document;

@@ -32,7 +32,7 @@ pub struct Flow {
     /// What the flow sends: see the workloads below.
     #[key(
         example = table!("kind" => "bulk"),
-        needed = "workload = { kind = \"bulk\" } is required here; kinds: bulk, transfer, web, page, call, game, cbr, onoff, probe, live"
+        needed = "workload = { kind = \"bulk\" } is required here; kinds: bulk, transfer, web, page, video, call, conference, game, cbr, onoff, probe, live"
     )]
     pub workload: Workload,
     /// Number of such flows, assigned to the clients in rotation.
@@ -100,8 +100,13 @@ impl KeyValue for HopNames {
 
 impl Flow {
     fn check(&self) -> Read<()> {
-        if matches!(self.workload, Workload::Page(_)) && self.direction == Direction::Up {
-            return Err(Invalid::new("direction = \"up\"", "\"down\" with page: the client has the browser").at("direction"));
+        let at_client = match self.workload {
+            Workload::Page(_) => Some("\"down\" with page: the client has the browser"),
+            Workload::Video(_) => Some("\"down\" with video: the client has the player"),
+            _ => None,
+        };
+        if let Some(allowed) = at_client.filter(|_| self.direction == Direction::Up) {
+            return Err(Invalid::new("direction = \"up\"", allowed).at("direction"));
         }
         let Some(stop) = self.stop else { return Ok(()) };
         let refused = |allowed: &str| {
@@ -167,10 +172,11 @@ impl Flow {
             Workload::ConstantRate(stream) => Some(stream.packet.0),
             Workload::OnOff(stream) => Some(stream.packet.0),
             Workload::Call(call) => Some(call.packet()),
+            Workload::Conference(conference) => Some(conference.packet()),
             Workload::Game(game) => Some(game.packet.0),
             Workload::Probe(probe) => Some(probe.last.0),
             Workload::Live(_) => Some(LIVE_BYTES),
-            Workload::Bulk(_) | Workload::Transfer(_) | Workload::Web(_) | Workload::Page(_) => None,
+            Workload::Bulk(_) | Workload::Transfer(_) | Workload::Web(_) | Workload::Page(_) | Workload::Video(_) => None,
         }
     }
 
@@ -215,6 +221,10 @@ mod tests {
             let page = Value::table([("workload", table!("kind" => "page")), (key, value.into())]);
             assert!(Flow::read(&page, &Bounds::NONE).expect_err(key).allowed.contains("with page"));
         }
+        let video = |key: &'static str, value: &str| Value::table([("workload", table!("kind" => "video")), (key, value.into())]);
+        assert!(Flow::read(&video("stop", "1 s"), &Bounds::NONE).is_ok());
+        let up = Flow::read(&video("direction", "up"), &Bounds::NONE).expect_err("up");
+        assert!(up.allowed.ends_with("the client has the player"));
     }
 
     #[test]

@@ -10,10 +10,14 @@ use crate::value::Value;
 use crate::values::{BitRate, Bytes, Count, Duration};
 use crate::{Keys, word_enum, words};
 use ackclock_core::Span;
-use ackclock_core::app::{OnDistribution, PageConfig, UDP_HEADER, WorkloadConfig};
+use ackclock_core::app::{
+    Adaptation, LadderName, MAX_MEDIA_PAYLOAD, MEDIA_HEADERS, OnDistribution, PageConfig, UDP_HEADER, WorkloadConfig,
+};
 use ackclock_core::score::Codec;
 use serde_json::json;
 
+words!(LadderName { "netflix-2015" => LadderName::Netflix2015, "apple-hevc" => LadderName::AppleHevc });
+words!(Adaptation { "throughput" => Adaptation::Throughput, "buffer" => Adaptation::Buffer });
 words!(OnDistribution { "exponential" => OnDistribution::Exponential, "pareto" => OnDistribution::Pareto });
 
 /// Any workload.
@@ -23,7 +27,9 @@ pub enum Workload {
     Transfer(Transfer),
     Web(Web),
     Page(Page),
+    Video(Video),
     Call(Call),
+    Conference(Conference),
     Game(Game),
     ConstantRate(ConstantRate),
     OnOff(OnOff),
@@ -114,6 +120,42 @@ pub struct Page {
     pub tls: bool,
 }
 
+/// A video that the client plays: it requests one segment after another over one connection (HTTP/1.1) while
+/// its buffer has room, each in the bitrate of the ladder that the adaptation chooses. The score has its
+/// start, its stalls and its bitrate.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "video", plan = Video::plan_json, check = Video::check)]
+pub struct Video {
+    /// A video in segments, whose bitrate follows the network.
+    #[key(kind)]
+    pub kind: Kind,
+    /// The bitrates: Netflix's fixed ladder of 2015 (H.264, 235 kb/s to 1080p at 5.8 Mb/s) or that of Apple's HLS
+    /// Authoring Specification (HEVC, 145 kb/s to 2160p at 16.8 Mb/s).
+    #[key(default = "netflix-2015", example = "apple-hevc")]
+    pub ladder: LadderName,
+    /// What chooses the bitrate: the throughput as in Shaka Player 4, or the buffer (BBA-0).
+    #[key(default = "throughput", example = "buffer")]
+    pub adaptation: Adaptation,
+    /// Length of a segment.
+    #[key(default = "4 s")]
+    pub segment: Duration,
+    /// Maximum of video in the buffer; a multiple of a segment counts.
+    #[key(default = "30 s", example = "240 s")]
+    pub buffer: Duration,
+    /// Video in the buffer at which the player starts.
+    #[key(default = "2 s")]
+    pub start_threshold: Duration,
+    /// Video in the buffer at which the player goes on after a stall.
+    #[key(default = "2 s")]
+    pub resume_threshold: Duration,
+    /// Size of a request.
+    #[key(default = "500 B")]
+    pub request: Bytes,
+    /// The connection begins with a round trip of TLS 1.3.
+    #[key(default = true, example = false)]
+    pub tls: bool,
+}
+
 /// A call: both ends send packets of speech all the time. The score has R and MOS of ITU-T G.107 by what
 /// a receiver with an adaptive jitter buffer plays in time.
 #[derive(Clone, Debug, PartialEq, Keys)]
@@ -131,6 +173,32 @@ pub struct Call {
     /// Speech in a packet (RFC 8866: ptime).
     #[key(default = "20 ms")]
     pub ptime: Duration,
+}
+
+/// A video conference: media over UDP with feedback on each packet, whose rate Google Congestion Control sets
+/// (draft-ietf-rmcat-gcc-02 with libwebrtc's trendline). The score has the bitrate, the delay of the frames and
+/// their freezes, of the direction where each is worse.
+#[derive(Clone, Debug, PartialEq, Keys)]
+#[keys(kind = "conference", plan = Conference::plan_json, check = Conference::check)]
+pub struct Conference {
+    /// A video conference whose bitrate follows the network.
+    #[key(kind)]
+    pub kind: Kind,
+    /// Frames a second.
+    #[key(default = 30, example = 25, unit = "frames a second")]
+    pub frame_rate: Count,
+    /// Minimum rate of a sender, IP headers included.
+    #[key(default = "50 kb/s")]
+    pub min_rate: BitRate,
+    /// Rate at the start.
+    #[key(default = "300 kb/s")]
+    pub start_rate: BitRate,
+    /// Maximum rate of a sender.
+    #[key(default = "2.5 Mb/s")]
+    pub max_rate: BitRate,
+    /// Both ends send media; else only the sender of the flow's direction.
+    #[key(default = true, example = false)]
+    pub both_directions: bool,
 }
 
 /// A game: the client sends `rate` packets a second, and the server answers each with one of the same
@@ -257,6 +325,11 @@ const G711_BPS: u64 = 64_000;
 const RTP_HEADER: u16 = 12;
 const MIN_PTIME: Span = Span::from_ms(5);
 const MAX_PTIME: Span = Span::from_ms(200);
+const MIN_SEGMENT: Span = Span::from_ms(200);
+const MAX_SEGMENT: Span = Span::from_secs(60);
+const MAX_FRAME_RATE: u32 = 240;
+const MIN_MEDIA_BPS: u64 = 10_000;
+const MAX_MEDIA_BPS: u64 = 1_000_000_000;
 const MAX_GAME_RATE: u32 = 1000;
 const MAX_CONNECTIONS: u32 = 256;
 /// A ClientHello, and a server's flight with a certificate chain (RFC 8446, section 2): sizes that are
@@ -371,6 +444,41 @@ impl Page {
     }
 }
 
+impl Video {
+    fn check(&self) -> Read<()> {
+        let refused = |key: &'static str, value: &Duration, allowed: &str| {
+            Err(Invalid::new(format!("{key} = {}", format_value(&value.write(None))), allowed).at(key))
+        };
+        if !(MIN_SEGMENT..=MAX_SEGMENT).contains(&self.segment.0) {
+            return refused("segment", &self.segment, "200 ms to 60 s");
+        }
+        let segments = self.buffer.0.0 / self.segment.0.0;
+        if segments < 2 {
+            return refused("buffer", &self.buffer, "at least two segments");
+        }
+        let usable = self.segment.0.saturating_mul(segments);
+        for (key, threshold) in [("start_threshold", &self.start_threshold), ("resume_threshold", &self.resume_threshold)] {
+            if threshold.0 > usable {
+                return refused(key, threshold, "at most the whole segments of the buffer");
+            }
+        }
+        Ok(())
+    }
+
+    fn plan_json(&self) -> serde_json::Value {
+        json!(WorkloadConfig::Video {
+            ladder: self.ladder,
+            adaptation: self.adaptation,
+            segment_ps: self.segment.0.0,
+            buffer_ps: self.buffer.0.0,
+            start_threshold_ps: self.start_threshold.0.0,
+            resume_threshold_ps: self.resume_threshold.0.0,
+            request: self.request.0,
+            handshake: if self.tls { TLS_HANDSHAKE } else { [0, 0] },
+        })
+    }
+}
+
 impl Call {
     fn check(&self) -> Read<()> {
         if (MIN_PTIME..=MAX_PTIME).contains(&self.ptime.0) {
@@ -391,6 +499,43 @@ impl Call {
         let CodecName::G711 = self.codec;
         let Codec { impairment, loss_robustness } = if self.concealment { Codec::G711_CONCEALED } else { Codec::G711 };
         json!(WorkloadConfig::Call { gap_ps: self.ptime.0.0, packet: self.packet(), impairment, loss_robustness })
+    }
+}
+
+impl Conference {
+    fn check(&self) -> Read<()> {
+        if self.frame_rate.0 > MAX_FRAME_RATE {
+            let found = format!("frame_rate = {}", self.frame_rate.0);
+            return Err(Invalid::new(found, format!("at most {MAX_FRAME_RATE} frames a second")).at("frame_rate"));
+        }
+        let refused = |key: &'static str, value: &BitRate, allowed: &str| {
+            Err(Invalid::new(format!("{key} = {}", format_value(&value.write(None))), allowed).at(key))
+        };
+        if self.min_rate.0 < MIN_MEDIA_BPS {
+            return refused("min_rate", &self.min_rate, "at least 10 kb/s");
+        }
+        if !(self.min_rate.0..=self.max_rate.0).contains(&self.start_rate.0) {
+            return refused("start_rate", &self.start_rate, "from min_rate to max_rate");
+        }
+        if self.max_rate.0 > MAX_MEDIA_BPS {
+            return refused("max_rate", &self.max_rate, "at most 1 Gb/s");
+        }
+        Ok(())
+    }
+
+    /// IP size of a full packet.
+    pub fn packet(&self) -> u16 {
+        MAX_MEDIA_PAYLOAD + MEDIA_HEADERS
+    }
+
+    fn plan_json(&self) -> serde_json::Value {
+        json!(WorkloadConfig::Conference {
+            frame_rate: self.frame_rate.0,
+            min_bps: self.min_rate.0,
+            start_bps: self.start_rate.0,
+            max_bps: self.max_rate.0,
+            both_directions: self.both_directions,
+        })
     }
 }
 
@@ -478,7 +623,10 @@ mod tests {
     #[test]
     fn kinds_are_named_when_there_is_none_of_them() {
         let wrong = read([("kind", "ftp".into())]).expect_err("no kind");
-        assert!(wrong.allowed.starts_with("kind bulk, transfer, web, page, call, game, cbr, onoff, probe, live"), "{wrong:?}");
+        assert!(
+            wrong.allowed.starts_with("kind bulk, transfer, web, page, video, call, conference, game, cbr, onoff, probe, live"),
+            "{wrong:?}"
+        );
         assert_eq!(read([]).expect_err("no kind").code.name(), "value");
     }
 
@@ -516,6 +664,26 @@ mod tests {
         assert_eq!(usual.packet(), 200);
         assert_eq!(call("4 ms").expect_err("short").allowed, "5 ms to 200 ms of speech in a packet");
         assert!(call("5 ms").is_ok() && call("200 ms").is_ok() && call("201 ms").is_err());
+    }
+
+    #[test]
+    fn buffer_of_a_video_holds_two_segments_and_its_thresholds() {
+        let video = |key: &'static str, value: &str| read([("kind", "video".into()), (key, value.into())]);
+        assert!(video("segment", "15 s").is_ok() && video("start_threshold", "28 s").is_ok());
+        assert_eq!(video("segment", "15.1 s").expect_err("long").allowed, "at least two segments");
+        assert_eq!(
+            video("resume_threshold", "29 s").expect_err("7 segments").allowed,
+            "at most the whole segments of the buffer"
+        );
+        assert_eq!(video("segment", "100 ms").expect_err("short").allowed, "200 ms to 60 s");
+    }
+
+    #[test]
+    fn rates_of_a_conference_are_in_order() {
+        let conference = |key: &'static str, value: &str| read([("kind", "conference".into()), (key, value.into())]);
+        assert!(conference("start_rate", "2.5 Mb/s").is_ok() && conference("max_rate", "300 kb/s").is_ok());
+        assert_eq!(conference("start_rate", "3 Mb/s").expect_err("above").allowed, "from min_rate to max_rate");
+        assert_eq!(conference("min_rate", "9 kb/s").expect_err("low").allowed, "at least 10 kb/s");
     }
 
     #[test]

@@ -143,10 +143,11 @@ impl Scenario {
     fn check_proxies(&self, flow: &Flow) -> Read<()> {
         for cut in self.cuts(flow) {
             let here = || place("hop", cut, "pep");
-            if flow.is_live() || flow.is_spread() {
+            if flow.is_live() || flow.is_spread() || matches!(flow.workload, Workload::Video(_)) {
                 let what = match &flow.workload {
                     Workload::Live(_) => "a live flow",
                     Workload::Page(_) => "a page",
+                    Workload::Video(_) => "a video",
                     _ => "web without persistent = true",
                 };
                 let allowed = "a proxy only for bulk, transfer and persistent web flows";

@@ -32,7 +32,14 @@ impl Scenario {
 fn sends_data(flow: &Flow, direction: Direction) -> bool {
     let bidirectional = matches!(
         flow.workload,
-        Workload::Live(_) | Workload::Web(_) | Workload::Page(_) | Workload::Call(_) | Workload::Game(_) | Workload::Probe(_)
+        Workload::Live(_)
+            | Workload::Web(_)
+            | Workload::Page(_)
+            | Workload::Video(_)
+            | Workload::Call(_)
+            | Workload::Conference(_)
+            | Workload::Game(_)
+            | Workload::Probe(_)
     );
     flow.direction == direction || bidirectional
 }

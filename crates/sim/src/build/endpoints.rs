@@ -5,14 +5,17 @@ use super::{DirectedHop, proxies};
 use crate::plan::{Direction, Flow, OnDistribution, Plan, WorkloadConfig};
 use crate::tcp_of;
 use ackclock_core::app::{
-    AnyApp, BrowserConnection, BulkSource, CallEnd, ExternalHost, GameClient, PageConfig, PageServer, Pattern, ProbeConfig,
-    ProbeReflector, Prober, ReplyConfig, Requester, Responder, SharedPage, Sink, UdpSource,
+    AnyApp, BrowserConnection, BulkSource, CallEnd, ExternalHost, GameClient, MediaConfig, PageConfig, PageServer, Pattern,
+    ProbeConfig, ProbeReflector, Prober, ReplyConfig, Requester, Responder, SharedPage, Sink, UdpSource, VideoConfig, conference,
+    video,
 };
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
+use ackclock_core::gcc::RateBounds;
 use ackclock_core::impairment::{SendDelay, SendDelayConfig};
 use ackclock_core::network::{EndpointId, NetworkBuilder, Route};
 use ackclock_core::rng::Rng;
+use ackclock_core::score::PlaybackConfig;
 use ackclock_core::tcp::sender::MIN_PATH_MTU;
 use ackclock_core::tcp::{LinuxRule, MetricsCache, SharedPathMetrics, TcpConfig, TcpEndpoint};
 use ackclock_core::{Network, Rate, Span, Time};
@@ -291,12 +294,39 @@ fn tcp_endpoints(seed: u64, flow: &Flow, hosts: Hosts, start: Time) -> (AnyEndpo
         let browser = AnyApp::BrowserConnection(BrowserConnection::new(page, connection));
         return connection_ends(flow, configs, path_metrics, start, (server, browser));
     }
+    if let Some(config) = video_config(flow) {
+        let (server, player) = video(config, start, stop(flow));
+        let ends = (AnyApp::VideoServer(server), AnyApp::VideoPlayer(Box::new(player)));
+        return connection_ends(flow, configs, path_metrics, start, ends);
+    }
     let (sender, receiver) = apps(seed, flow);
     let (at_server, at_client) = match flow.direction {
         Direction::Down => (sender, receiver),
         Direction::Up => (receiver, sender),
     };
     connection_ends(flow, configs, path_metrics, start, (at_server, at_client))
+}
+
+fn video_config(flow: &Flow) -> Option<VideoConfig> {
+    let WorkloadConfig::Video {
+        ladder,
+        adaptation,
+        segment_ps,
+        buffer_ps,
+        start_threshold_ps,
+        resume_threshold_ps,
+        request,
+        handshake,
+    } = flow.workload
+    else {
+        return None;
+    };
+    let playback = PlaybackConfig {
+        segment: Span(segment_ps),
+        start_threshold: Span(start_threshold_ps),
+        resume_threshold: Span(resume_threshold_ps),
+    };
+    Some(VideoConfig { ladder, adaptation, playback, buffer: Span(buffer_ps), request, handshake })
 }
 
 /// Both ends of a connection, with the applications of the server and of the client.
@@ -339,7 +369,7 @@ fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
     (AnyApp::BulkSource(BulkSource::new(bytes, stop(flow))), AnyApp::Sink(sink))
 }
 
-/// Server and client of a call or a game; none of other workloads.
+/// Server and client of a call, a game or a conference; none of other workloads.
 fn bidirectional(flow: &Flow, start: Time) -> Option<(AnyEndpoint, AnyEndpoint)> {
     let source = |gap_ps, packet| UdpSource::every(Span(gap_ps), packet, start, stop(flow));
     match flow.workload {
@@ -351,6 +381,12 @@ fn bidirectional(flow: &Flow, start: Time) -> Option<(AnyEndpoint, AnyEndpoint)>
             let client = GameClient::new(source(gap_ps, packet), Span(deadline_ps));
             let server = ProbeReflector::new(vec![packet], ReplyConfig { min_bytes: packet, max_bytes: packet });
             Some((AnyEndpoint::ProbeReflector(Box::new(server)), AnyEndpoint::GameClient(Box::new(client))))
+        }
+        WorkloadConfig::Conference { frame_rate, min_bps, start_bps, max_bps, both_directions } => {
+            let rates = RateBounds { min: min_bps as f64, start: start_bps as f64, max: max_bps as f64 };
+            let (sender, receiver) = conference(MediaConfig { frame_rate, rates }, both_directions, start, stop(flow));
+            let [sender, receiver] = [sender, receiver].map(|end| AnyEndpoint::Conference(Box::new(end)));
+            Some(if flow.direction == Direction::Down { (sender, receiver) } else { (receiver, sender) })
         }
         _ => None,
     }
@@ -384,8 +420,10 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
         | WorkloadConfig::Transfer { .. }
         | WorkloadConfig::Exchange { .. }
         | WorkloadConfig::Page { .. }
+        | WorkloadConfig::Video { .. }
         | WorkloadConfig::Call { .. }
         | WorkloadConfig::Game { .. }
+        | WorkloadConfig::Conference { .. }
         | WorkloadConfig::Probe { .. }
         | WorkloadConfig::Live {} => UdpSource::new(Rate::from_bps(1), 1, Pattern::Constant, start, Time::ZERO),
     };

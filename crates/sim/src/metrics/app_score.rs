@@ -1,4 +1,4 @@
-//! The scores of calls, games and pages over the window of the metrics.
+//! The scores of calls, games, pages, videos and conferences over the window of the metrics.
 
 use crate::build::FlowEndpoints;
 use crate::plan::{Flow, WorkloadConfig};
@@ -7,7 +7,9 @@ use ackclock_contract::Document;
 use ackclock_core::app::{AnyApp, CallEnd};
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::network::Network;
-use ackclock_core::score::{CALL_WINDOW, CallScore, CallWindow, Codec, GameScore, MAX_PLAYOUT_BUFFER, PageScore};
+use ackclock_core::score::{
+    CALL_WINDOW, CallScore, CallWindow, Codec, ConferenceScore, GameScore, MAX_PLAYOUT_BUFFER, PageScore, VideoScore,
+};
 use ackclock_core::{Span, Time};
 use serde::Serialize;
 
@@ -18,6 +20,8 @@ pub enum AppScore {
     Call(CallScore),
     Game(GameScore),
     Page(PageScore),
+    Video(VideoScore),
+    Conference(ConferenceScore),
 }
 
 impl AppScore {
@@ -27,6 +31,8 @@ impl AppScore {
             AppScore::Call(_) => "call",
             AppScore::Game(_) => "game",
             AppScore::Page(_) => "page",
+            AppScore::Video(_) => "video",
+            AppScore::Conference(_) => "conference",
         }
     }
 
@@ -46,8 +52,16 @@ pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Ti
             Some(AppScore::Call(CallScore::of(&windows(a, b, span), codec, Span(gap_ps))))
         }
         (WorkloadConfig::Game { .. }, _, AnyEndpoint::GameClient(game)) => Some(AppScore::Game(game.score(span.1))),
+        (WorkloadConfig::Conference { .. }, AnyEndpoint::Conference(a), AnyEndpoint::Conference(b)) => {
+            let scores = [a.score(span), b.score(span)];
+            scores.into_iter().flatten().reduce(ConferenceScore::worse).map(AppScore::Conference)
+        }
         (WorkloadConfig::Page { connection: 0, .. }, _, client) => match tcp_of(client)?.app() {
             AnyApp::BrowserConnection(browser) => Some(AppScore::Page(browser.page().score())),
+            _ => None,
+        },
+        (WorkloadConfig::Video { .. }, _, client) => match tcp_of(client)?.app() {
+            AnyApp::VideoPlayer(player) => Some(AppScore::Video(player.score(span))),
             _ => None,
         },
         _ => None,

@@ -110,6 +110,11 @@ pub fn counts(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, now: Ti
         (AnyEndpoint::GameClient(client), _) | (_, AnyEndpoint::GameClient(client)) => {
             datagrams(flow, client.sent(), client.answered())
         }
+        (AnyEndpoint::Conference(sender), AnyEndpoint::Conference(receiver)) => {
+            let (ip_bytes, packets) = receiver.received();
+            let payload = ip_bytes - packets * u64::from(crate::plan::UDP_HEADER);
+            FlowCounts { payload, ip_bytes, segments: sender.sent(), ..FlowCounts::default() }
+        }
         (AnyEndpoint::Prober(prober), _) => FlowCounts { segments: prober.sent(), ..FlowCounts::default() },
         _ => FlowCounts::default(),
     }
@@ -131,6 +136,8 @@ fn datagram_size(flow: &Flow) -> u16 {
         | WorkloadConfig::Transfer { .. }
         | WorkloadConfig::Exchange { .. }
         | WorkloadConfig::Page { .. }
+        | WorkloadConfig::Video { .. }
+        | WorkloadConfig::Conference { .. }
         | WorkloadConfig::Probe { .. }
         | WorkloadConfig::Live {} => crate::plan::UDP_HEADER,
     }

@@ -14,6 +14,11 @@ const MAX_WINDOW: u32 = 65_535 << 14;
 const MAX_JOBS: u32 = 100_000;
 /// Maximum number of objects of a page.
 const MAX_OBJECTS: usize = 10_000;
+/// Maximum frames a second of a conference.
+const MAX_FRAME_RATE: u32 = 240;
+/// Rates of a conference's media in bit/s. A frame has one packet at least, and each packet leaves a record.
+const MIN_MEDIA_BPS: u64 = 10_000;
+const MAX_MEDIA_BPS: u64 = 1_000_000_000;
 /// Maximum bytes of a request or an answer.
 const MAX_TRANSFER: u64 = 1 << 40;
 
@@ -54,6 +59,11 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             check_tcp(tcp)?;
             ensure(takes_time(plan, flow), || "its RTT is 0: give one of its hops a rate or a delay".into())
         }
+        (Some(tcp), WorkloadConfig::Video { .. }) => {
+            check_video(flow)?;
+            check_tcp(tcp)?;
+            ensure(takes_time(plan, flow), || "its RTT is 0: give one of its hops a rate or a delay".into())
+        }
         (None, WorkloadConfig::Call { gap_ps, packet, impairment, loss_robustness }) => {
             ensure((0.0..=95.0).contains(&impairment) && (0.1..=1000.0).contains(&loss_robustness), || {
                 format!("impairment {impairment} and loss_robustness {loss_robustness}: 0 to 95, and 0.1 to 1000")
@@ -63,6 +73,15 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
         (None, WorkloadConfig::Game { gap_ps, packet, deadline_ps }) => {
             check_span("deadline_ps", Span(deadline_ps))?;
             check_bidirectional(plan, flow, gap_ps, packet)
+        }
+        (None, WorkloadConfig::Conference { frame_rate, min_bps, start_bps, max_bps, .. }) => {
+            ensure((1..=MAX_FRAME_RATE).contains(&frame_rate), || {
+                format!("a frame_rate of {frame_rate}: 1 to {MAX_FRAME_RATE}")
+            })?;
+            ensure(MIN_MEDIA_BPS <= min_bps && min_bps <= start_bps && start_bps <= max_bps && max_bps <= MAX_MEDIA_BPS, || {
+                format!("rates of {min_bps}, {start_bps} and {max_bps} b/s: ascending, from {MIN_MEDIA_BPS} to {MAX_MEDIA_BPS}")
+            })?;
+            check_reverse(plan, flow)
         }
         (None, WorkloadConfig::Cbr { bps, packet, spread }) => {
             ensure((0.0..=1.0).contains(&spread), || format!("a spread of {spread}: it is from 0 to 1"))?;
@@ -136,11 +155,38 @@ pub fn check_page_config(page: &PageConfig) -> Checked {
     ensure((0..).zip(&page.objects).all(in_order), || "an object without an earlier parent".into())
 }
 
+/// Checks a video: its buffer holds two segments and what its thresholds need.
+fn check_video(flow: &Flow) -> Checked {
+    let WorkloadConfig::Video { segment_ps, buffer_ps, start_threshold_ps, resume_threshold_ps, request, handshake, .. } =
+        flow.workload
+    else {
+        return Ok(());
+    };
+    ensure(flow.job.is_none() && flow.direction == Direction::Down, || "a video has no job, and goes down".into())?;
+    for (key, span) in [("segment_ps", segment_ps), ("buffer_ps", buffer_ps)] {
+        check_span(key, Span(span))?;
+    }
+    ensure(Span(segment_ps) >= Span::from_ms(1), || "segment_ps is below 1 ms".into())?;
+    let segments = buffer_ps / segment_ps;
+    let longest = start_threshold_ps.max(resume_threshold_ps);
+    ensure(segments >= 2 && longest <= segments * segment_ps, || {
+        format!("a buffer of {segments} whole segments: two, and the thresholds, are the minimum")
+    })?;
+    let largest = request.max(handshake[0]).max(handshake[1]);
+    ensure(request > 0 && largest <= MAX_TRANSFER && (handshake[0] > 0) == (handshake[1] > 0), || {
+        format!("a request of {request} bytes, a handshake of {handshake:?}")
+    })
+}
+
 fn check_bidirectional(plan: &Plan, flow: &Flow, gap_ps: u64, packet: u16) -> Checked {
     ensure(packet > UDP_HEADER, || format!("packets of {packet} bytes: IPv4 and UDP headers have {UDP_HEADER}"))?;
     check_span("gap_ps", Span(gap_ps))?;
     // Packets are numbered, and each leaves a record.
     ensure(Span(gap_ps) >= Span::from_ms(1), || "gap_ps is below 1 ms".into())?;
+    check_reverse(plan, flow)
+}
+
+fn check_reverse(plan: &Plan, flow: &Flow) -> Checked {
     ensure(!flow.path(&plan.hops, flow.direction.reverse()).is_empty(), || "no hop of the flow has the other direction".into())
 }
 
