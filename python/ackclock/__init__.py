@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ackclock.input.objects import (
         Bulk,
         Call,
+        Conference,
         ConstantRate,
         Flow,
         Game,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         Probe,
         Tcp,
         Transfer,
+        Video,
         Web,
     )
     from ackclock.link_import import LinkImport, import_link
@@ -120,7 +122,9 @@ _HOME = {
             "OnOff",
             "Web",
             "Page",
+            "Video",
             "Call",
+            "Conference",
             "Game",
             "Probe",
         ),
@@ -135,6 +139,7 @@ __all__ = [
     "Bulk",
     "Call",
     "Comparison",
+    "Conference",
     "Congestion",
     "CongestionControl",
     "ConstantRate",
@@ -163,6 +168,7 @@ __all__ = [
     "Sweep",
     "Tcp",
     "Transfer",
+    "Video",
     "Web",
     "advise",
     "analyze",

@@ -217,7 +217,14 @@ def _flows(document: OverviewDocument) -> list[Table]:
             and value not in ABSENT
             and _USUAL.get(key) != value
         }
-        is_udp = "segment" not in tcp or flow["workload"].get("kind") in ("cbr", "onoff", "call", "game", "probe")
+        is_udp = "segment" not in tcp or flow["workload"].get("kind") in (
+            "cbr",
+            "onoff",
+            "call",
+            "conference",
+            "game",
+            "probe",
+        )
         table.add_row(
             flow["name"],
             setting_text(flow["workload"]),

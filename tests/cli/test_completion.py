@@ -81,6 +81,8 @@ def test_list_has_workloads_and_every_metric_of_a_run(capsys: pytest.CaptureFixt
     scores = {
         "call": {"mos": {"mean": 4.4, "p10": 4.0}},
         "page": {"load_s": 1.0, "byte_index_s": 0.5},
+        "video": dict.fromkeys(("start_s", "stalls", "stall_s", "bitrate_bps", "switches", "top_share"), 1.0),
+        "conference": dict.fromkeys(("bitrate_bps", "delay_p95_ms", "freezes", "freeze_s", "late_share"), 1.0),
         "game": {"late_share": 0.0},
     }
     flows = [{**flow, "flow": name} for name in ("a", "b", "opposite-1")]

@@ -151,7 +151,7 @@ COMPLAINTS = [
     (FLOW + "start = 'uniform(5 s, 1 s)'\n", 5, "flow[1].start", "uniform(5 s, 1 s)", "b at least a"),
     (FLOW + "start = '2 s'\nstop = '1 s'\n", 6, "flow[1].stop", '"1 s"', "after the start"),
     (FLOW + "repeat = { every = '5 s', times = 9 }\n", 5, "flow[1].repeat", "9 times every 5 s", "last start"),
-    (FLOW.replace("bulk", "ftp"), 4, "flow[1].workload.kind", '"ftp"', "bulk, transfer, web, page, call, game"),
+    (FLOW.replace("bulk", "ftp"), 4, "flow[1].workload.kind", '"ftp"', "bulk, transfer, web, page, video, call, conference, game"),
     (FLOW.replace("bulk", "transfer"), 4, "flow[1].workload", 'no "size"', "required here"),
     # TCP
     (FLOW + "variant = 'cubik'\n", 5, "flow[1].variant", '"cubik"', "did you mean cubic?"),

@@ -1,4 +1,4 @@
-"""Calls, games and pages: scores in documents, metrics, terminal and report."""
+"""Applications: scores in documents, metrics, terminal and report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import ackclock
-from ackclock import Call, Flow, Game, Page
+from ackclock import Call, Conference, Flow, Game, Page, Video
 from ackclock.errors import InputError
 from ackclock.simulation.apps import felt
 from ackclock.simulation.metrics import metrics_json
@@ -81,9 +81,50 @@ def test_page_that_does_not_end_shows_how_much_of_it_arrived() -> None:
 
 def test_typed_workloads_are_their_tables() -> None:
     call, game, page = Call(ptime=0.03), Game(rate=60, deadline="50 ms"), Page(page="shop", connections=2)
-    flows = [Flow(workload=call), Flow(workload=game), Flow(workload=page)]
+    video, meeting = Video(adaptation="buffer", segment="2 s"), Conference(frame_rate=25, max_rate="1 Mb/s")
+    flows = [Flow(workload=workload) for workload in (call, game, page, video, meeting)]
     kinds = [flow["app"]["kind"] for flow in run(list(flows)).summaries[0]["flows"] if "app" in flow]
-    assert kinds == ["call", "game", "page"]
+    assert kinds == ["call", "game", "page", "video", "conference"]
+
+
+STREAMS = [
+    {"name": "film", "workload": {"kind": "video"}},
+    {"name": "meeting", "workload": {"kind": "conference", "max_rate": "800 kb/s"}},
+]
+
+
+def test_video_and_conference_have_sentences_and_metrics() -> None:
+    done = run(STREAMS, {"kind": "fq-codel"}, seeds=2)
+    (_, _, film), (_, _, meeting) = felt(done.summaries)
+    assert film.startswith("starts after 0.") and ", no stall, mostly 1080p (" in film and film.endswith(" on average)")
+    assert "b/s, " in meeting and meeting.endswith("no freeze")
+    names = {name for name in done.metrics if name.startswith(("video", "conference"))}
+    assert names <= set(ackclock.list_metrics()) and {"video_stall_s", "video_bps", "conference_freezes"} <= names
+    assert done.metrics["video_stalls"]["mean"] == 0.0
+    page = done._page()
+    assert page.answer.startswith("Videos: no stall; conferences: ")
+
+
+def test_video_stalls_on_a_line_below_its_lowest_bitrate() -> None:
+    slow = {"hop": [{"name": "line", "rate": "200 kb/s", "delay": "10 ms"}]}
+    done = ackclock.simulate(slow, [STREAMS[0]], duration="60 s", seeds=1)
+    ((_, _, film),) = felt(done.summaries)
+    assert " stalls of " in film and "mostly 240p (" in film
+
+
+def test_video_without_a_segment_does_not_start() -> None:
+    dead = {"hop": [{"name": "line", "rate": "1 kb/s", "delay": "10 ms"}]}
+    done = ackclock.simulate(dead, [STREAMS[0]], duration="20 s", seeds=1)
+    assert [text for _, _, text in felt(done.summaries)] == ["does not start"]
+    assert "video_start_s" not in done.metrics
+
+
+def test_sweep_takes_the_metrics_of_a_video() -> None:
+    line = {"hop": [{"name": "line", "rate": {"down": "1 Mb/s", "up": "1 Mb/s"}, "delay": "10 ms"}]}
+    over = {"hop.line.rate.down": ["1 Mb/s", "8 Mb/s"]}
+    swept = ackclock.sweep(line, [STREAMS[0]], "60 s", 1, over=over)
+    slow, fast = (point.metrics["video_bps"]["mean"] for point in swept.points)
+    assert slow is not None and fast is not None and slow < 1e6 < 4e6 < fast
 
 
 @pytest.mark.parametrize(
@@ -91,6 +132,9 @@ def test_typed_workloads_are_their_tables() -> None:
     [
         ({"workload": {"kind": "page"}, "direction": "up"}, "the client has the browser"),
         ({"workload": {"kind": "page"}, "stop": "5 s"}, "it ends with its last object"),
+        ({"workload": {"kind": "video"}, "direction": "up"}, "the client has the player"),
+        ({"workload": {"kind": "video", "buffer": "7 s"}}, "at least two segments"),
+        ({"workload": {"kind": "conference", "start_rate": "3 Mb/s"}}, "from min_rate to max_rate"),
         ({"workload": {"kind": "call", "codec": "opus"}}, '"g711"'),
         ({"workload": {"kind": "call", "ptime": "1 ms"}}, "5 ms to 200 ms"),
     ],

@@ -49,11 +49,22 @@ class AppScore(TypedDict):
     byte_index_s: NotRequired[float | None]
     bytes: NotRequired[int]
     arrived_bytes: NotRequired[int]
+    start_s: NotRequired[float | None]
+    stalls: NotRequired[int]
+    stall_s: NotRequired[float]
+    played_s: NotRequired[float]
+    bitrate_bps: NotRequired[float | None]
+    lines: NotRequired[int | None]
+    switches: NotRequired[int]
+    top_share: NotRequired[float | None]
+    delay_p95_ms: NotRequired[float | None]
+    freezes: NotRequired[int]
+    freeze_s: NotRequired[float]
 
 class AppRow(TypedDict):
     """The application of a flow as people feel it."""
 
-    kind: Literal["call", "game", "page"]
+    kind: Literal["call", "game", "page", "video", "conference"]
     score: AppScore
     grade: str | None
 

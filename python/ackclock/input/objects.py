@@ -154,6 +154,23 @@ class Page(_Kind):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Video(_Kind):
+    """A video in segments that the client plays; `adaptation` chooses each one's bitrate from the
+    `ladder`.
+    """
+
+    kind: ClassVar[str] = "video"
+    ladder: Literal["netflix-2015", "apple-hevc"] | None = None
+    adaptation: Literal["throughput", "buffer"] | None = None
+    segment: Time | None = None
+    buffer: Time | None = None
+    start_threshold: Time | None = None
+    resume_threshold: Time | None = None
+    request: Size | None = None
+    tls: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Call(_Kind):
     """A call: packets with `ptime` of speech in both directions."""
 
@@ -161,6 +178,20 @@ class Call(_Kind):
     codec: Literal["g711"] | None = None
     concealment: bool | None = None
     ptime: Time | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conference(_Kind):
+    """A video conference whose bitrate Google Congestion Control sets, between `min_rate` and
+    `max_rate`.
+    """
+
+    kind: ClassVar[str] = "conference"
+    frame_rate: int | None = None
+    min_rate: Rate | None = None
+    start_rate: Rate | None = None
+    max_rate: Rate | None = None
+    both_directions: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +223,7 @@ class Probe(_Kind):
     max_reply: Size | None = None
 
 
-Workload = Bulk | Transfer | ConstantRate | OnOff | Web | Page | Call | Game | Probe
+Workload = Bulk | Transfer | ConstantRate | OnOff | Web | Page | Video | Call | Conference | Game | Probe
 
 
 @dataclass(frozen=True, kw_only=True)

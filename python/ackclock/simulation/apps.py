@@ -1,5 +1,5 @@
-"""What people feel of a run's calls, games and pages: metrics over seeds, and a sentence for each
-flow (docs/models/scores.md).
+"""What people feel of a run's calls, pages, videos, conferences and games: metrics over seeds, and
+a sentence for each flow (docs/models/scores.md).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ackclock.format import column_percent, milliseconds, significant, size
+from ackclock.format import column_percent, milliseconds, rate, significant, size
 from ackclock.statistics import Interval, interval
 
 if TYPE_CHECKING:
@@ -20,14 +20,25 @@ METRICS: Mapping[str, str] = {
     "page_load_s": "s; load time of pages, mean over the complete ones.",
     "page_byte_index_s": "s; ByteIndex of pages, mean over the complete ones.",
     "page_incomplete_share": "share; of the pages, those that were not complete at the end of the run.",
+    "video_start_s": "s; time from the request of a video to its first picture, mean over those that started.",
+    "video_stalls": "count; stalls of a video, mean over videos.",
+    "video_stall_s": "s; time in which a video stalls, mean over videos.",
+    "video_bps": "b/s; bitrate of the video that was played, mean over videos.",
+    "video_switches": "count; changes of a video's bitrate, mean over videos.",
+    "video_top_share": "share; of the played time, that at the highest bitrate, mean over videos.",
+    "conference_bps": "b/s; bitrate of the frames that a conference rendered, mean over conferences.",
+    "conference_delay_p95_ms": "ms; 95th percentile from a frame's capture to its rendering, mean over conferences.",
+    "conference_freezes": "count; freezes of a conference (webrtc-stats), mean over conferences.",
+    "conference_freeze_s": "s; time of the freezes of a conference, mean over conferences.",
+    "conference_late_share": "share; of the frames of conferences, those rendered after 400 ms or never.",
     "game_late_share": "share; of the packets of games, those answered after the deadline or never.",
 }
 """Metric name to its unit and definition."""
 
 
 def app_metrics(flows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """The metrics of a run's calls, games and pages, from its flows: means over the flows of a
-    kind. A run without flows of a kind has none of its metrics.
+    """The metrics of a run's applications, from its flows: means over the flows of a kind. A run
+    without flows of a kind has none of its metrics.
     """
     scores: dict[str, list[Mapping[str, Any]]] = {}
     for flow in flows:
@@ -41,6 +52,19 @@ def app_metrics(flows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
         metrics["page_load_s"] = _mean(score["load_s"] for score in pages)
         metrics["page_byte_index_s"] = _mean(score["byte_index_s"] for score in pages)
         metrics["page_incomplete_share"] = sum(score["load_s"] is None for score in pages) / len(pages)
+    if videos := scores.get("video"):
+        metrics["video_start_s"] = _mean(score["start_s"] for score in videos)
+        metrics["video_stalls"] = _mean(score["stalls"] for score in videos)
+        metrics["video_stall_s"] = _mean(score["stall_s"] for score in videos)
+        metrics["video_bps"] = _mean(score["bitrate_bps"] for score in videos)
+        metrics["video_switches"] = _mean(score["switches"] for score in videos)
+        metrics["video_top_share"] = _mean(score["top_share"] for score in videos)
+    if conferences := scores.get("conference"):
+        metrics["conference_bps"] = _mean(score["bitrate_bps"] for score in conferences)
+        metrics["conference_delay_p95_ms"] = _mean(score["delay_p95_ms"] for score in conferences)
+        metrics["conference_freezes"] = _mean(score["freezes"] for score in conferences)
+        metrics["conference_freeze_s"] = _mean(score["freeze_s"] for score in conferences)
+        metrics["conference_late_share"] = _mean(score["late_share"] for score in conferences)
     if games := scores.get("game"):
         metrics["game_late_share"] = _mean(score["late_share"] for score in games)
     return metrics
@@ -52,8 +76,8 @@ def _mean(values: Iterable[float | None]) -> float:
 
 
 def felt(summaries: Sequence[RunFlows]) -> list[tuple[str, str, str]]:
-    """Name, application and what people feel of it, for each call, game and page of a run's seeds:
-    means, of several seeds with their 95 % interval.
+    """Name, application and what people feel of it, for each flow of a run's seeds that has an
+    application: means, of several seeds with their 95 % interval.
     """
     rows = []
     for index, flow in enumerate(summaries[0]["flows"]):
@@ -124,4 +148,43 @@ def _game(scores: _Scores) -> str:
     return f"{text}, p95 RTT {rtt}" if rtt else text
 
 
-_SENTENCES: Mapping[str, Callable[[_Scores], str]] = {"call": _call, "page": _page, "game": _game}
+def _pauses(scores: _Scores, name: str, count: str, seconds: str) -> str:
+    """How often and for how long something stops."""
+    mean = math.fsum(score[count] for score in scores) / len(scores)
+    if not mean:
+        return f"no {name}"
+    count_shown = f"{mean:.0f}" if mean.is_integer() else significant(mean, 2)
+    number = f"1 {name}" if mean == 1 else f"{count_shown} {name}s"
+    return f"{number} of {_figure((score[seconds] for score in scores), _seconds)} in all"
+
+
+def _conference(scores: _Scores) -> str:
+    bitrate = _figure((score["bitrate_bps"] for score in scores), rate)
+    delay = _figure((score["delay_p95_ms"] for score in scores), milliseconds)
+    if not bitrate or not delay:
+        return "no frame was rendered"
+    freezes = _pauses(scores, "freeze", "freezes", "freeze_s")
+    late = _figure((score["late_share"] for score in scores), column_percent, 1.0)
+    is_late = any(score["late_share"] for score in scores)
+    return f"{bitrate}, {delay} to the picture (p95), {freezes}" + (f", {late} of the frames late" if is_late else "")
+
+
+def _video(scores: _Scores) -> str:
+    start = _figure((score["start_s"] for score in scores), _seconds)
+    if not start:
+        return "does not start"
+    stalled = _pauses(scores, "stall", "stalls", "stall_s")
+    bitrate = _figure((score["bitrate_bps"] for score in scores), rate)
+    lines = sorted(score["lines"] for score in scores if score["lines"] is not None)
+    if not bitrate:
+        return f"starts after {start}, {stalled}, not played in the measured time"
+    return f"starts after {start}, {stalled}, mostly {lines[len(lines) // 2]}p ({bitrate} on average)"
+
+
+_SENTENCES: Mapping[str, Callable[[_Scores], str]] = {
+    "call": _call,
+    "page": _page,
+    "video": _video,
+    "conference": _conference,
+    "game": _game,
+}

@@ -68,10 +68,12 @@ def _household(summaries: Sequence[ExplainedRun]) -> list[Section]:
 
 
 def _felt(summaries: Sequence[ExplainedRun]) -> list[Section]:
-    """What people feel of calls, games and pages; none without any."""
+    """What people feel of the applications; none without any."""
     rows = [[Cell(name, kind), Cell(text)] for name, kind, text in felt(summaries)]
     reading = (
-        "Calls: mean opinion score of ITU-T G.107, 1 (bad) to 4.5. Pages: from the first SYN to the last byte. Games: "
+        "Calls: mean opinion score of ITU-T G.107, 1 (bad) to 4.5. Pages: from the first SYN to the last byte. Videos: "
+        "the picture that was played for the longest time, and the mean bitrate. Conferences: "
+        "the frames of the direction in which each figure is worse. Games: "
         "answers of the server after the deadline."
     )
     return (
@@ -142,6 +144,11 @@ def _answer_of_apps(metrics: Mapping[str, Interval]) -> str:
         parts.append(f"pages: {significant(_mean(metrics, 'page_load_s'), 2)} s")
     elif "page_incomplete_share" in metrics:
         parts.append("pages: none was complete")
+    if "video_stalls" in metrics:
+        stall = _mean(metrics, "video_stall_s")
+        parts.append(f"videos: {significant(stall, 2)} s of stalls" if stall else "videos: no stall")
+    if "conference_bps" in metrics:
+        parts.append(f"conferences: {rate(_mean(metrics, 'conference_bps'))}")
     if "game_late_share" in metrics:
         parts.append(f"late answers of games: {percent(_mean(metrics, 'game_late_share'))}")
     return f"{sentence('; '.join(parts))}." if parts else ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def simulation_tables(done: Simulation) -> list[Table]:
-    """The targets of a household, what people feel of calls, games and pages, the flows of every
+    """The targets of a household, what people feel of the applications, the flows of every
     seed, the hops and the flows' limits of the first seed, and the parts of recorded rates.
     """
     first = done.summaries[0]
@@ -43,7 +43,7 @@ def _household(household: Household) -> Table:
 
 
 def _felt(summaries: Sequence[ExplainedRun]) -> list[Table]:
-    """A row for each call, game and page; no table without any."""
+    """A row for each application; no table without any."""
     rows = felt(summaries)
     if not rows:
         return []
