@@ -33,6 +33,7 @@ pub fn document_types() -> Vec<TypeRow> {
 #[cfg(target_os = "linux")]
 fn of_live_traffic(types: &mut Types) {
     ackclock_emu::EmulationReport::shape(types);
+    ackclock_programs::ProgramRow::shape(types);
     ackclock_measure::stamp::sender::StampResults::shape(types);
     ackclock_measure::estimate::responsiveness::Responsiveness::shape(types);
     ackclock_measure::estimate::results::SessionResults::shape(types);

@@ -1,9 +1,10 @@
 //! The emulator.
 
 use crate::ControlError;
-use crate::errors::{of_emulation, of_plan};
+use crate::errors::{FailedError, failure, of_emulation, of_plan, raised};
 use crate::objects::to_object;
 use crate::python_cc::{Faults, UserCode};
+use ackclock_core::Problem;
 use ackclock_emu::EmulationConfig;
 use ackclock_sim::Plan;
 use pyo3::prelude::*;
@@ -33,4 +34,26 @@ pub fn emulate<'py>(
     }
     let report = report?;
     to_object(py, &report)
+}
+
+/// Runs one end of the calls, games, pages and bulk transfers of a plan as programs over the kernel's
+/// sockets, until the plan's duration is over. Plan and options are JSON
+/// ([`ackclock_programs::ProgramsConfig`]); so is the result, which `program_rows` reads.
+/// PlanError: bad input; FailedError: a socket was refused, or the other end did not start.
+#[pyfunction]
+pub fn run_programs(py: Python<'_>, plan: &str, options: &str) -> PyResult<String> {
+    let plan = Plan::from_json(plan).map_err(of_plan)?;
+    let config = serde_json::from_str(options).map_err(failure)?;
+    let report = py.detach(|| ackclock_programs::run(&plan, &config));
+    let report = report.map_err(|error| raised::<FailedError>(Problem::new(error.to_string(), "")))?;
+    serde_json::to_string(&report).map_err(failure)
+}
+
+/// What the programs of a plan report, a dict for each, of the results of both ends in any order.
+/// PlanError, FailedError: bad input.
+#[pyfunction]
+pub fn program_rows<'py>(py: Python<'py>, plan: &str, one: &str, other: &str) -> PyResult<Bound<'py, PyAny>> {
+    let plan = Plan::from_json(plan).map_err(of_plan)?;
+    let read = |text: &str| serde_json::from_str(text).map_err(failure);
+    to_object(py, &ackclock_programs::rows(&plan, &[read(one)?, read(other)?]))
 }

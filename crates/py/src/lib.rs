@@ -204,6 +204,8 @@ fn add_diagnosis(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[cfg(target_os = "linux")]
 fn add_live(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(emulation::emulate, module)?)?;
+    module.add_function(wrap_pyfunction!(emulation::run_programs, module)?)?;
+    module.add_function(wrap_pyfunction!(emulation::program_rows, module)?)?;
     module.add_class::<measurement::LiveSession>()?;
     module.add_function(wrap_pyfunction!(measurement::serve, module)?)?;
     module.add_function(wrap_pyfunction!(measurement::ackclockd, module)?)?;

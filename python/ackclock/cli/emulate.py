@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ackclock.documents.emulate import EmulationAudit
 
 Grade = Literal["usable", "exact"]
+Beside = Literal["household"]
 
 
 class _NotRunError(Exception):
@@ -52,6 +53,14 @@ def emulate(
             help="Wait until the server listens: on this port (fail after 30 s), on any (at most 5 s), or do not wait.",
         ),
     ] = "any",
+    beside: Annotated[
+        Beside | None,
+        typer.Option(
+            "--beside",
+            help="Run a household's programs over the kernel's TCP and UDP: a call, a game and pages beside a "
+            "download and an upload, for 60 s. No command is required.",
+        ),
+    ] = None,
     seconds: Annotated[
         float | None,
         typer.Option("--seconds", min=0.001, help="Send the command SIGTERM after this time."),
@@ -121,12 +130,15 @@ def emulate(
     allowed.
 
     The command runs at the client's end; `server` and $ACKCLOCK_SERVER are the server's name and
-    address. A scenario's simulated flows and stations share the link with it.
+    address. A scenario's simulated flows and stations share the link with it. With --beside,
+    programs of a household share it, and the output says what people feel.
 
     The exit status is the command's: 128 + n for signal n (143 after --seconds or SIGTERM), 127 if
     it is not found. It is 1 if the emulation failed, or its grade is less than --require, and 2 for
     bad input.
     """
+    from tempfile import TemporaryDirectory
+
     from ackclock.linux import require_linux
 
     require_linux("emulate", "network namespaces and TUN devices")
@@ -142,6 +154,7 @@ def emulate(
         seed_of,
         server_ready,
     )
+    from ackclock.emulation.programs import Programs
     from ackclock.emulation.run import EmulationLog, default_folder, identity
     from ackclock.emulation.terminal_tables import emulation_tables
     from ackclock.emulation.tries import UNUSED, in_child, reaches
@@ -150,7 +163,9 @@ def emulate(
 
     with typed({"link": "LINK"}):
         scenario = emulation_scenario(link, clients)
-    argv = command or ([] if pair else [os.environ.get("SHELL", "/bin/sh")])
+    argv = command or ([] if pair or beside else [os.environ.get("SHELL", "/bin/sh")])
+    if beside and (pair or seconds is not None):
+        raise InputError.problem("--beside has an end of its own", "leave out --pair and --seconds", option="--beside")
     if not PAIR_NAME.fullmatch(name):
         raise InputError(
             f'"{name}"',
@@ -166,7 +181,7 @@ def emulate(
     ready_socket = server_ready(ready)
     deadline_us = None if deadline is None else time_above_zero(deadline, "--deadline") / 10**6
     folder = (out or default_folder(scenario)) if out or log or report else None
-    asked = identity(scenario, seed, argv, server_command)
+    asked = identity(scenario, seed, [f"--beside={beside}", *argv] if beside else argv, server_command)
 
     def attempt(*, move_aside: bool) -> EmulationAudit:
         try:
@@ -176,13 +191,14 @@ def emulate(
 
     def emulation(*, move_aside: bool) -> EmulationAudit:
         with ExitStack() as stack:
+            programs = Programs.on(link, Path(stack.enter_context(TemporaryDirectory()))) if beside else None
             drawn = seed_of(scenario, seed)
             run = stack.enter_context(opened(folder, asked, seeds=[drawn], force=move_aside))
             logging = stack.enter_context(EmulationLog(run, scenario, log=log)) if run else None
             settings = EmulationConfig(
-                argv,
-                server_command,
-                ready_socket,
+                programs.command("client", argv) if programs else argv,
+                programs.command("server", server_command) if programs else server_command,
+                programs.ready_port if programs else ready_socket,
                 seconds,
                 quiet_stdout=json,
                 deadline_us=deadline_us,
@@ -194,6 +210,8 @@ def emulate(
             document = cast("EmulationAudit", {"link": link, **emulate_here(scenario, drawn, settings)})
             if document["command"]["not_run"] is not None:
                 raise _NotRunError(document)
+            if programs:
+                document = programs.report(document, argv)
             return logging.finish(document, lambda text: remark(text, quiet=False)) if logging else document
 
     document, ended = in_child(partial(attempt, move_aside=force)) if retry else (attempt(move_aside=force), True)

@@ -1139,6 +1139,26 @@ class EmulationReport(TypedDict):
     cpu_wait: NotRequired[CpuWait]
     log: LogReport | None
 
+class Lateness(TypedDict):
+    """From when a program's packet was due, or from the arrival of what it answers, until it was
+    sent. The times of arrivals themselves are the kernel's, and have no part in it.
+    """
+
+    count: int
+    late_share: float
+    p99_ms: float | None
+    max_ms: float | None
+
+class ProgramRow(TypedDict):
+    """A program of `emulate --beside`."""
+
+    flow: str
+    direction: Literal["down", "up"]
+    goodput_bps: float | None
+    app: NotRequired[AppRow]
+    lateness: Lateness
+    valid: bool
+
 class Proportion(TypedDict):
     rate: float
     lo: float

@@ -87,12 +87,17 @@ def emulation_scenario(name: str, clients: int = 1) -> Scenario:
     The other flows of a scenario are simulated on the same link. Their clients follow the live
     ones.
     """
+    return _with_live(emulation_draft(name), clients).check()
+
+
+def emulation_draft(name: str) -> Draft:
+    """The scenario of a name: a scenario file, or a link without flows."""
     path = find_link(name, Path())
     document = read_document(path) if path else None
     if document is not None and SCENARIO_KEYS & set(document.data):
-        return _with_live(Draft(document), clients).check()
+        return Draft(document)
     # A link. The lookup of the link reports an unknown name.
-    return _with_live(draft_of({"link": name, "flow": []}), clients).check()
+    return draft_of({"link": name, "flow": []})
 
 
 def _with_live(draft: Draft, clients: int) -> Draft:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from ackclock.format import rate
+from ackclock.emulation.programs import flows_of
+from ackclock.format import column_percent, milliseconds, rate
+from ackclock.simulation.terminal_tables import felt_table, household_table
 from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
 
 
 def emulation_tables(document: EmulationAudit) -> list[Table]:
-    """Release errors of an emulation, its hops, and its processes. Times of the first in
-    microseconds."""
+    """What people feel of the programs beside the command, release errors of an emulation, its
+    hops, and its processes. Times of the release errors in microseconds.
+    """
+    programs = [*household_table(document.get("household")), *felt_table(flows_of(document)), *_bulk(document)]
     audit = text_table(
         "Emulation",
         ["", "grade", "error bound\ngoodput", "\np95 RTT"],
@@ -40,11 +44,25 @@ def emulation_tables(document: EmulationAudit) -> list[Table]:
         hops.add_row(hop["hop"], hop["direction"], *rates, str(hop["drops"]), str(hop["delivered"]))
     waits = process_times(document)
     if not waits:
-        return [audit, hops]
+        return [*programs, audit, hops]
     processes = text_table("Processes", ["command"], ["CPU time", "waited for a CPU", "longest thread"])
     for end, times in waits:
         processes.add_row(end, f"{times['run_s']:.2f} s", f"{times['wait_s']:.2f} s", wait_share(times))
-    return [audit, hops, processes]
+    return [*programs, audit, hops, processes]
+
+
+def _bulk(document: EmulationAudit) -> list[Table]:
+    """The download and the upload of the programs, and how late each program was."""
+    rows = document.get("programs")
+    if not rows:
+        return []
+    table = text_table("Programs", ["flow"], ["goodput", "later than 1 ms", "p99", "longest"])
+    for row in rows:
+        late = row["lateness"]
+        times = ("-" if ms is None else milliseconds(ms) for ms in (late["p99_ms"], late["max_ms"]))
+        goodput = "" if row["goodput_bps"] is None else rate(row["goodput_bps"])
+        table.add_row(row["flow"], goodput, column_percent(late["late_share"]), *times)
+    return [table]
 
 
 def process_times(document: EmulationAudit) -> list[tuple[str, ProcessTimes]]:

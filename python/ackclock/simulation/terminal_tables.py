@@ -13,7 +13,7 @@ from ackclock.simulation.apps import felt
 from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
-    from ackclock.documents.simulate import ExplainedRun, Household
+    from ackclock.documents.simulate import ExplainedRun, Household, RunFlows
     from ackclock.simulation.run import Simulation
     from ackclock.simulation.sweep import Sweep
 
@@ -23,10 +23,9 @@ def simulation_tables(done: Simulation) -> list[Table]:
     seed, the hops and the flows' limits of the first seed, and the parts of recorded rates.
     """
     first = done.summaries[0]
-    household = [_household(done.household)] if done.household else []
     return [
-        *household,
-        *_felt(done.summaries),
+        *household_table(done.household),
+        *felt_table(done.summaries),
         _flows(done.summaries),
         _hops(first),
         *_limits(first),
@@ -34,17 +33,19 @@ def simulation_tables(done: Simulation) -> list[Table]:
     ]
 
 
-def _household(household: Household) -> Table:
-    """A row for each target, below the verdict."""
+def household_table(household: Household | None) -> list[Table]:
+    """A row for each target, below the verdict; no table without a household."""
+    if household is None:
+        return []
     table = text_table(household["verdict"], ["", "target", "here", "met"], [])
     for target in household["targets"]:
         table.add_row(target["app"], target["target"], target["shown"], "yes" if target["met"] else "no")
-    return table
+    return [table]
 
 
-def _felt(summaries: Sequence[ExplainedRun]) -> list[Table]:
+def felt_table(summaries: Sequence[RunFlows]) -> list[Table]:
     """A row for each application; no table without any."""
-    rows = felt(summaries)
+    rows = felt(summaries) if summaries else []
     if not rows:
         return []
     interval = f"; in parentheses the 95 % interval over {len(summaries)} seeds" if len(summaries) > 1 else ""

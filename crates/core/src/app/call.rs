@@ -3,7 +3,7 @@
 use super::UdpSource;
 use crate::endpoint::{Endpoint, Outgoing};
 use crate::packet::{Arena, Body, Ecn};
-use crate::score::CallRecord;
+use crate::score::{CALL_WINDOW, CallRecord, CallWindow, MAX_PLAYOUT_BUFFER};
 use crate::units::Time;
 
 /// One end of a call: it sends packets, and plays those of the other end.
@@ -24,9 +24,24 @@ impl CallEnd {
         &self.source
     }
 
-    /// What this end has played of the other's packets.
-    pub fn record(&self) -> &CallRecord {
-        &self.record
+    /// Packets of the other end that arrived here, late ones and duplicates included.
+    pub fn arrived(&self) -> u64 {
+        self.record.arrived()
+    }
+
+    /// What this end has played of the packets that the other's `source` is to send from `from` to `to`, by
+    /// windows. What is left behind the last whole window belongs to it; a call that is shorter has one.
+    pub fn windows(&self, source: &UdpSource, (from, to): (Time, Time)) -> Vec<CallWindow> {
+        let count = ((to - from).0 / CALL_WINDOW.0).max(1);
+        let bound = |number: u64| if number == count { to } else { from + CALL_WINDOW.saturating_mul(number) };
+        // A packet that was sent a moment ago may still be played in time.
+        let wait = self.record.playout_delay().unwrap_or(MAX_PLAYOUT_BUFFER);
+        let decided = Time((to.0).saturating_sub(wait.0));
+        let window = |number: u64| {
+            let [first, end] = [bound(number), bound(number + 1).min(decided)].map(|bound| source.due_before(bound));
+            self.record.window(first, end)
+        };
+        (0..count).map(window).collect()
     }
 }
 

@@ -103,6 +103,21 @@ impl SharedPage {
         self.load().progress.score()
     }
 
+    /// Bytes of each request of a connection and of its response, from the `first` one on: what a program
+    /// over a socket writes and asks for.
+    pub fn exchanges(&self, connection: u32, first: usize) -> Vec<(u64, u64)> {
+        let load = self.load();
+        let exchanges = load.streams.get(connection as usize).map_or(&[][..], |stream| &stream.exchanges);
+        let ends = exchanges.iter().map(|exchange| (exchange.request_end, exchange.response_end));
+        let begins = std::iter::once((0, 0)).chain(ends.clone());
+        ends.zip(begins).skip(first).map(|(end, begin)| (end.0 - begin.0, end.1 - begin.1)).collect()
+    }
+
+    /// All objects have arrived.
+    pub fn is_complete(&self) -> bool {
+        self.load().missing == 0
+    }
+
     /// Takes the connections that were given something to do since the last call: to open, to request
     /// an object, or to close.
     pub fn take_woken(&self) -> Vec<u32> {

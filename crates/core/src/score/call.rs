@@ -68,7 +68,7 @@ impl CallRecord {
 }
 
 /// One direction of a call over some seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallWindow {
     pub sent: u64,
     pub played: u64,

@@ -7,9 +7,7 @@ use ackclock_contract::Document;
 use ackclock_core::app::{AnyApp, CallEnd};
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::network::Network;
-use ackclock_core::score::{
-    CALL_WINDOW, CallScore, CallWindow, Codec, ConferenceScore, GameScore, MAX_PLAYOUT_BUFFER, PageScore, VideoScore,
-};
+use ackclock_core::score::{CallScore, CallWindow, Codec, ConferenceScore, GameScore, PageScore, VideoScore};
 use ackclock_core::{Span, Time};
 use serde::Serialize;
 
@@ -68,19 +66,8 @@ pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Ti
     }
 }
 
-/// The windows of a call, each with both directions. What is left behind the last whole window belongs
-/// to it; a call that is shorter has one.
-fn windows(server: &CallEnd, client: &CallEnd, (from, to): (Time, Time)) -> Vec<[CallWindow; 2]> {
-    let count = ((to - from).0 / CALL_WINDOW.0).max(1);
-    let bound = |number: u64| if number == count { to } else { from + CALL_WINDOW.saturating_mul(number) };
-    let window = |number: u64| {
-        [(server, client), (client, server)].map(|(sender, receiver)| {
-            // A packet that was sent a moment ago may still be played in time.
-            let wait = receiver.record().playout_delay().unwrap_or(MAX_PLAYOUT_BUFFER);
-            let decided = Time((to.0).saturating_sub(wait.0));
-            let [first, end] = [bound(number), bound(number + 1).min(decided)].map(|bound| sender.source().due_before(bound));
-            receiver.record().window(first, end)
-        })
-    };
-    (0..count).map(window).collect()
+/// The windows of a call, each with both directions.
+fn windows(server: &CallEnd, client: &CallEnd, span: (Time, Time)) -> Vec<[CallWindow; 2]> {
+    let up = server.windows(client.source(), span);
+    client.windows(server.source(), span).into_iter().zip(up).map(|(down, up)| [down, up]).collect()
 }

@@ -105,7 +105,7 @@ pub fn counts(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, now: Ti
     match (sender, receiver) {
         (AnyEndpoint::UdpSource(source), AnyEndpoint::UdpSink(sink)) => datagrams(flow, source.sent(), sink.packets),
         (AnyEndpoint::CallEnd(sender), AnyEndpoint::CallEnd(receiver)) => {
-            datagrams(flow, sender.source().sent(), receiver.record().arrived())
+            datagrams(flow, sender.source().sent(), receiver.arrived())
         }
         (AnyEndpoint::GameClient(client), _) | (_, AnyEndpoint::GameClient(client)) => {
             datagrams(flow, client.sent(), client.answered())
