@@ -26,6 +26,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crat
 
 .DEFAULT_GOAL := help
 .PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat
+.PHONY: help build lab demo loop apps-accuracy apps-chromium test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -253,6 +254,13 @@ advise-accuracy: build ## `advise` beside the full grid of its changes, for draw
 # In parts: KEPT and MINUTES, as above; SEED=N draws other situations.
 advise-recipes: build ## 60 printed recipes, typed on models of the machines and simulated, into docs/evidence/advise-recipes.md: half an hour on one core
 	$(BIN)/python -m studies.advise.recipes $(if $(SEED),--seed $(SEED)) $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/advise-recipes.md
+
+# In parts: make apps-accuracy KEPT=runs/apps.jsonl MINUTES=9, again until all are done.
+apps-accuracy: build ## calls, pages and games of real programs over the kernel beside the simulator's, into docs/evidence/apps-accuracy.md: 35 minutes, real time, KEPT=, MINUTES=, JOBS=; needs namespaces
+	$(BIN)/python -m studies.apps.page $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(JOBS),--jobs $(JOBS)) docs/evidence/apps-accuracy.md
+
+apps-chromium: build ## a page of 50 objects in headless Chromium over five links beside the workload of its HAR, into docs/evidence/apps-chromium.md: five minutes, real time, KEPT=; needs namespaces and Chromium
+	$(BIN)/python -m studies.apps.chromium $(if $(KEPT),--kept $(KEPT)) docs/evidence/apps-chromium.md
 
 # Two campaigns of 20 situations: SEED=51203, then SEED=51204 with the same KEPT; the page has both.
 advise-regret: build ## first advices beside a grid that is not the advisor's, and what they do to others, into docs/evidence/advise-regret.md: an hour on one core

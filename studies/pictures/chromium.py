@@ -69,9 +69,9 @@ def program() -> str | None:
 
 
 class Chromium:
-    """A browser without network, as a context manager."""
+    """A browser as a context manager; without network unless ``network``."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, network: bool = False) -> None:
         path = program()
         if path is None:
             raise FileNotFoundError("no Chromium: apt-get install chromium")
@@ -80,7 +80,8 @@ class Chromium:
         self._read, answers = _pipe()
         argv = [
             path, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync", "--hide-scrollbars",
-            "--disable-background-networking", "--disable-component-update", "--proxy-server=127.0.0.1:9",
+            "--disable-background-networking", "--disable-component-update",
+            "--no-proxy-server" if network else "--proxy-server=127.0.0.1:9",
             f"--user-data-dir={self._profile.name}", "--remote-debugging-pipe", "about:blank",
         ]  # fmt: skip
         self._process = subprocess.Popen(
@@ -111,6 +112,14 @@ class Chromium:
         tab = Tab(self, self.call("Target.createTarget", url="about:blank")["targetId"])
         tab.load(page, width, height, dark=dark, media=media)
         return tab
+
+    def tab(self) -> Tab:
+        """An empty page."""
+        return Tab(self, self.call("Target.createTarget", url="about:blank")["targetId"])
+
+    def cpu_s(self) -> float:
+        """CPU time of the browser's processes so far."""
+        return sum(_cpu_ticks(pid) for pid in _tree(self._process.pid)) / os.sysconf("SC_CLK_TCK")
 
     def call(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
         """The result of a command of the protocol. Events that arrive before it are kept."""
@@ -171,6 +180,10 @@ class Tab:
         self.call("Page.navigate", url=page.resolve().as_uri())
         self.wait("document.readyState === 'complete' && document.documentElement.dataset.drawn === 'yes'")
         self._seen.drawn_ms = (time.monotonic() - began) * 1e3
+
+    def events(self) -> list[dict[str, Any]]:
+        """What happened in the page since the last call."""
+        return self._browser.events(self._session)
 
     def resize(self, width: int, height: int) -> None:
         """Set the window; narrow ones are a phone's."""
@@ -234,6 +247,23 @@ class Tab:
                 url = str(of["request"]["url"])
                 if of["type"] != "Document" and not url.startswith(("data:", "blob:")):
                     self._seen.requests.append(url)
+
+
+def _tree(pid: int) -> list[int]:
+    """A process and its descendants."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+    except OSError:
+        return []
+    return [pid, *(each for child in children for each in _tree(int(child)))]
+
+
+def _cpu_ticks(pid: int) -> int:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
 
 
 def _pipe() -> tuple[int, int]:
