@@ -43,6 +43,14 @@ def reproduce(
             callback=packaged_name,
         ),
     ] = None,
+    apps: Annotated[
+        bool,
+        typer.Option(
+            "--apps",
+            help="What the paper leaves for later: calls over its links, alone and beside a download or an upload "
+            "(wimax-measured).",
+        ),
+    ] = False,
     workers: Workers = None,
     json: Json = False,
     out: Out = None,
@@ -67,6 +75,12 @@ def reproduce(
         raise InputError.problem(
             f"--all and the paper {paper} exclude each other", "leave one of them out", option="--all"
         )
+    if apps:
+        if on is not None or live:
+            raise InputError.problem(
+                "--apps is on the paper's own links, by simulation", "leave out --on and --live", option="--apps"
+            )
+        return _reproduce_apps(paper, None if seed is None else [seed], json=json, quiet=quiet)
     if on is not None:
         if live:
             raise InputError.problem(
@@ -102,6 +116,19 @@ def reproduce(
     elif not paper:
         print_tables(summary_tables(reproductions))
     return None
+
+
+def _reproduce_apps(paper: str | None, seeds: list[int] | None, *, json: bool, quiet: bool) -> None:
+    from ackclock.cli.output import print_json, print_tables
+    from ackclock.cli.progress import progress
+    from ackclock.papers.apps import apps_tables, paper_apps
+
+    with progress(f"reproduce {paper} --apps", quiet=quiet) as update:
+        document = paper_apps(paper, seeds, update)
+    if json:
+        print_json(document)
+    else:
+        print_tables(apps_tables(document))
 
 
 @dataclass(frozen=True)

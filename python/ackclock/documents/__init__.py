@@ -19,7 +19,7 @@ from ackclock.documents.emulate import EmulationAudit
 from ackclock.documents.fit import FittedLink
 from ackclock.documents.import_ import ImportedLink
 from ackclock.documents.measure import Measurement
-from ackclock.documents.reproduce import Claims, PaperOnLink
+from ackclock.documents.reproduce import Claims, PaperApps, PaperOnLink
 from ackclock.documents.simulate import SeededSimulation, Simulation, Sweep
 
 DOCUMENTS: dict[str, Any] = {
@@ -31,7 +31,7 @@ DOCUMENTS: dict[str, Any] = {
     "fit": FittedLink,
     "import": ImportedLink,
     "measure": Measurement,
-    "reproduce": Claims | PaperOnLink,
+    "reproduce": Claims | PaperOnLink | PaperApps,
     "simulate": Simulation | SeededSimulation,
     "sweep": Sweep,
 }

@@ -6,6 +6,7 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from ackclock.documents.engine import CallScore, GameScore, PageScore
 from ackclock.documents.parts import Ratio
 
 Verdict = Literal["holds", "fails", "calibration", "not_tested"]
@@ -138,3 +139,25 @@ class PaperOnLink(TypedDict):
     seeds: list[int]
     totals: dict[Survival, int]
     folder: NotRequired[str | None]
+
+
+class PaperApp(TypedDict):
+    """An application on a link of the paper, beside a load."""
+
+    link: str
+    load: str
+    app: Literal["call", "game", "page"]
+    sentence: str
+    """What people feel, over the seeds."""
+    scores: list[CallScore | GameScore | PageScore]
+    """One per seed (docs/models/scores.md)."""
+
+
+class PaperApps(TypedDict):
+    """The document of ``reproduce PAPER --apps``."""
+
+    paper: str
+    seeds: list[int]
+    apps: list[PaperApp]
+    not_run: str
+    """What the paper leaves for later and no workload has."""
