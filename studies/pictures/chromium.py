@@ -75,7 +75,7 @@ class Chromium:
         path = program()
         if path is None:
             raise FileNotFoundError("no Chromium: apt-get install chromium")
-        self._profile = tempfile.TemporaryDirectory(prefix="ackclock-chromium-")
+        self._profile = tempfile.TemporaryDirectory(prefix="ackclock-chromium-", ignore_cleanup_errors=True)
         commands, self._write = _pipe()
         self._read, answers = _pipe()
         argv = [
