@@ -142,12 +142,14 @@ class Web(_Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class Page(_Kind):
-    """A packaged page (`light`, `shop`, `news`) that a browser loads over up to `connections`
-    connections.
+    """A page that a browser loads over up to `connections` connections to each server, or with
+    HTTP/2 over one: a packaged page (`light`, `shop`, `news`), a HAR file, or objects `[size,
+    parent, wait, host]`.
     """
 
     kind: ClassVar[str] = "page"
-    page: Literal["light", "shop", "news"] | None = None
+    page: str | Sequence[Sequence[str | int]] | None = None
+    http: Literal["1.1", "2"] | None = None
     connections: int | None = None
     request: Size | None = None
     tls: bool | None = None

@@ -132,7 +132,7 @@ impl Flow {
     pub fn connections(&self) -> u64 {
         let of_one = match &self.workload {
             Workload::Web(web) if !web.persistent => u64::from(web.jobs.0) * (1 + u64::from(web.answers.0)),
-            Workload::Page(page) => page.connections.0.into(),
+            Workload::Page(page) => page.load_connections(),
             _ => 1,
         };
         self.instances().saturating_mul(of_one)

@@ -1,5 +1,5 @@
-//! The packaged pages: the objects of a page of the web, by the distributions that HTTP Archive
-//! publishes.
+//! Pages: the objects that a browser loads, given one by one, or those of a packaged page, by the
+//! distributions that HTTP Archive publishes.
 //!
 //! Counts and bytes of each type are the percentiles of desktop pages in October 2024 (Web Almanac 2024,
 //! chapter Page Weight): each type's own, so that a page of percentile p is none that was crawled. The
@@ -8,7 +8,13 @@
 //! assumption: the document names the style sheets, two thirds of the scripts and half of the images;
 //! a style sheet names the fonts; a script names the rest. The names of the pages are labels.
 
+use crate::invalid::{Invalid, Read, Step};
+use crate::keys::{Bounds, KeyValue};
+use crate::schema::{self, Definitions};
+use crate::value::Value;
+use crate::values::{Bytes, Count, Time, size_text, time_text};
 use crate::word_enum;
+use ackclock_core::units::Span;
 
 word_enum! {
     /// A packaged page.
@@ -19,6 +25,156 @@ word_enum! {
         Shop = "shop",
         /// The 75th percentile: 4.4 MB in 105 objects.
         Newspaper = "news",
+    }
+}
+
+/// The objects of a page.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PageTree {
+    Packaged(PageName),
+    /// At least one, the document first.
+    Objects(Vec<PageObject>),
+}
+
+/// An object as a file has it: `[size, parent, wait, host]`, of which all but the size may be left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PageObject {
+    pub size: Bytes,
+    /// Number of the object that names it, which precedes it; none for the document.
+    pub parent: Option<u32>,
+    /// From the arrival of the parent until the request.
+    pub wait: Span,
+    /// A label of its server; empty for the document's.
+    pub host: String,
+}
+
+const OBJECT: &str = "[size, parent, wait, host], such as [\"18 kB\", 0, \"12 ms\", \"a\"]: the parent is the number of \
+an earlier object, and the first object has none";
+const MAX_OBJECTS: usize = 100_000;
+const MAX_HOST: usize = 64;
+
+fn allowed() -> String {
+    format!("{}, the path of a HAR file, or objects [size, parent, wait, host]", PageName::limits(&Bounds::NONE))
+}
+
+impl PageTree {
+    /// Bytes and parent of each object. The document is the first, and parents precede their children.
+    pub fn objects(&self) -> Vec<(u64, Option<u32>)> {
+        match self {
+            PageTree::Packaged(page) => page.objects(),
+            PageTree::Objects(objects) => objects.iter().map(|object| (object.size.0, object.parent)).collect(),
+        }
+    }
+
+    /// The number of each object's server, from 0 in the order of their first objects; empty with one server.
+    pub fn hosts(&self) -> Vec<u32> {
+        let PageTree::Objects(objects) = self else { return Vec::new() };
+        let mut labels: Vec<&str> = Vec::new();
+        let number = |object| {
+            let PageObject { host, .. }: &PageObject = object;
+            let known = labels.iter().position(|label| label == host);
+            known.unwrap_or_else(|| {
+                labels.push(host);
+                labels.len() - 1
+            }) as u32
+        };
+        let hosts: Vec<u32> = objects.iter().map(number).collect();
+        if labels.len() > 1 { hosts } else { Vec::new() }
+    }
+
+    /// Number of servers.
+    pub fn host_count(&self) -> u32 {
+        self.hosts().into_iter().max().unwrap_or(0) + 1
+    }
+
+    /// The wait of each object in ps; empty if none waits.
+    pub fn waits_ps(&self) -> Vec<u64> {
+        let PageTree::Objects(objects) = self else { return Vec::new() };
+        let waits: Vec<u64> = objects.iter().map(|object| object.wait.0).collect();
+        if waits.iter().any(|&wait| wait > 0) { waits } else { Vec::new() }
+    }
+}
+
+impl PageObject {
+    fn read(value: &Value, number: usize) -> Read<PageObject> {
+        let wrong = || Invalid::value(value, OBJECT);
+        let Value::Array(parts) = value else { return Err(wrong()) };
+        let size = Bytes::read(parts.first().ok_or_else(wrong)?, &Bounds::NONE)?;
+        let parent = match parts.get(1) {
+            Some(Value::Int(parent)) => Some(u32::try_from(*parent).map_err(|_| wrong())?),
+            None => None,
+            Some(_) => return Err(wrong()),
+        };
+        let wait = parts.get(2).map_or(Ok(Time(Span::ZERO)), |wait| Time::read(wait, &Bounds::NONE))?.0;
+        let host = match parts.get(3) {
+            Some(Value::Text(host)) if host.len() <= MAX_HOST => host.clone(),
+            None => String::new(),
+            Some(_) => return Err(wrong()),
+        };
+        let is_in_order = match parent {
+            None => number == 0,
+            Some(0) if number == 0 => true,
+            Some(parent) => (parent as usize) < number,
+        };
+        if !is_in_order || parts.len() > 4 {
+            return Err(wrong());
+        }
+        Ok(PageObject { size, parent: parent.filter(|_| number > 0), wait, host })
+    }
+
+    fn write(&self) -> Value {
+        let mut parts: Vec<Value> = vec![
+            size_text(self.size.0).into(),
+            Value::Int(self.parent.unwrap_or(0).into()),
+            time_text(self.wait).into(),
+            self.host.as_str().into(),
+        ];
+        let default = [self.parent.is_none(), self.wait == Span::ZERO, self.host.is_empty()];
+        let given = default.iter().rposition(|is_default| !is_default).map_or(0, |last| last + 1);
+        parts.truncate(1 + given);
+        parts.into()
+    }
+}
+
+impl KeyValue for PageTree {
+    fn read(value: &Value, bounds: &Bounds) -> Read<PageTree> {
+        match value {
+            Value::Array(objects) if (1..=MAX_OBJECTS).contains(&objects.len()) => {
+                let read = |(number, object)| PageObject::read(object, number).map_err(|error| error.below(Step::Index(number)));
+                objects.iter().enumerate().map(read).collect::<Read<_>>().map(PageTree::Objects)
+            }
+            Value::Text(_) => match PageName::read(value, bounds) {
+                Ok(page) => Ok(PageTree::Packaged(page)),
+                Err(_) => Err(Invalid::value(value, allowed())),
+            },
+            _ => Err(Invalid::value(value, allowed())),
+        }
+    }
+
+    fn write(&self, given: Option<&Value>) -> Value {
+        match self {
+            PageTree::Packaged(page) => page.write(given),
+            PageTree::Objects(objects) => Value::Array(objects.iter().map(PageObject::write).collect()),
+        }
+    }
+
+    fn unit() -> &'static str {
+        "page"
+    }
+
+    fn limits(_: &Bounds) -> String {
+        allowed()
+    }
+
+    fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
+        let parts = schema::either(vec![
+            Bytes::schema(&Bounds::NONE, definitions),
+            Count::schema(&Bounds { min: None, ..Bounds::NONE }, definitions),
+            Value::table([("type", "string".into())]),
+        ]);
+        let object = schema::array(parts, [("minItems", 1.into()), ("maxItems", 4.into())]);
+        let path = Value::table([("type", "string".into()), ("pattern", "\\.har$".into())]);
+        schema::either(vec![PageName::schema(bounds, definitions), path, schema::array(object, [("minItems", 1.into())])])
     }
 }
 
@@ -83,6 +239,47 @@ impl PageName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn object(parts: Vec<Value>) -> Value {
+        parts.into()
+    }
+
+    #[test]
+    fn objects_are_read_as_they_are_written() {
+        let written: Value = vec![
+            object(vec!["18 kB".into(), 0.into(), "0 s".into(), "a".into()]),
+            object(vec!["10 kB".into(), 0.into(), "12 ms".into(), "b".into()]),
+            object(vec!["5 kB".into(), 1.into(), "0 s".into(), "a".into()]),
+        ]
+        .into();
+        let tree = PageTree::read(&written, &Bounds::NONE).unwrap();
+        assert_eq!(tree.objects(), [(18_000, None), (10_000, Some(0)), (5000, Some(1))]);
+        assert_eq!((tree.hosts(), tree.host_count(), tree.waits_ps()), (vec![0, 1, 0], 2, vec![0, 12_000_000_000, 0]));
+        assert_eq!(PageTree::read(&tree.write(None), &Bounds::NONE), Ok(tree));
+        let short =
+            PageTree::read(&vec![object(vec!["1 kB".into()]), object(vec!["2 kB".into(), 0.into()])].into(), &Bounds::NONE);
+        let short = short.unwrap();
+        assert_eq!((short.hosts(), short.waits_ps(), short.host_count()), (vec![], vec![], 1));
+        assert_eq!(short.write(None).to_short_toml(), "[[\"1 kB\"], [\"2 kB\", 0]]");
+    }
+
+    #[test]
+    fn object_is_refused_without_a_size_or_with_a_later_parent() {
+        for wrong in [
+            vec![],
+            vec![object(vec![])],
+            vec![object(vec!["1 kB".into()]), object(vec!["1 kB".into(), 1.into()])],
+            vec![object(vec!["1 kB".into()]), object(vec!["1 kB".into(), Value::Int(-1)])],
+            vec![object(vec!["1 kB".into()]), object(vec!["1 kB".into()])],
+            vec![object(vec!["0 B".into()])],
+            vec![object(vec!["1 kB".into(), 0.into(), "-1 s".into()])],
+            vec![object(vec!["1 kB".into(), 0.into(), "0 s".into(), "a".into(), "b".into()])],
+        ] {
+            assert!(PageTree::read(&wrong.clone().into(), &Bounds::NONE).is_err(), "{wrong:?}");
+        }
+        let unknown = PageTree::read(&"shopp".into(), &Bounds::NONE).expect_err("no such page");
+        assert_eq!(unknown.allowed, allowed());
+    }
 
     #[test]
     fn pages_have_the_objects_and_bytes_of_their_percentile() {

@@ -1,6 +1,6 @@
 //! Workloads: what a flow sends.
 
-use super::page::PageName;
+use super::page::PageTree;
 use super::start::SomeTime;
 use crate::invalid::{Invalid, Read, format_value};
 use crate::keys::{Attribute, Bounds, KeyValue, Kind};
@@ -95,10 +95,10 @@ pub struct Web {
     pub persistent: bool,
 }
 
-/// A page that a browser loads: objects, each requested when the one that names it is there, over up to
-/// `connections` connections to one server, one request at a time on each (HTTP/1.1). With `repeat` it
-/// is loaded again and again, each time without a cache and over new connections. The score has its load
-/// time and its ByteIndex.
+/// A page that a browser loads: objects, each requested when the one that names it is there. With HTTP/1.1
+/// over up to `connections` connections to a server, one request at a time on each; with HTTP/2 over one, with
+/// all requests at once and responses that share it. With `repeat` it is loaded again and again, each time
+/// without a cache and over new connections. The score has its load time and its ByteIndex.
 #[derive(Clone, Debug, PartialEq, Keys)]
 #[keys(kind = "page", plan = Page::plan_json, check = Page::check)]
 pub struct Page {
@@ -106,10 +106,15 @@ pub struct Page {
     #[key(kind)]
     pub kind: Kind,
     /// A packaged page: `light`, `shop` and `news` have the objects of the 10th, 50th and 75th percentile of
-    /// the pages of HTTP Archive.
+    /// the pages of HTTP Archive. Or the path of a HAR file, relative to the file that names it, of which only
+    /// sizes, times and digests of host names are kept. Or the objects themselves, each `[size, parent, wait,
+    /// host]`.
     #[key(default = "shop", example = "news")]
-    pub page: PageName,
-    /// Maximum number of connections, as browsers have them to a host.
+    pub page: PageTree,
+    /// HTTP/1.1, or HTTP/2 with one connection to a server.
+    #[key(default = "1.1", example = "2")]
+    pub http: HttpVersion,
+    /// Maximum number of connections to a server with HTTP/1.1, as browsers have them.
     #[key(default = 6, unit = "connections")]
     pub connections: Count,
     /// Size of a request.
@@ -314,6 +319,16 @@ pub struct Live {
 }
 
 word_enum! {
+    /// Versions of HTTP over TCP.
+    pub enum HttpVersion {
+        /// RFC 9112.
+        Http1 = "1.1",
+        /// RFC 9113.
+        Http2 = "2",
+    }
+}
+
+word_enum! {
     /// Codecs with published figures for the E-model.
     pub enum CodecName {
         G711 = "g711",
@@ -427,19 +442,33 @@ impl Web {
 
 impl Page {
     fn check(&self) -> Read<()> {
-        if self.connections.0 <= MAX_CONNECTIONS {
+        if self.load_connections() <= u64::from(MAX_CONNECTIONS) {
             return Ok(());
         }
-        let found = format!("{} connections", self.connections.0);
+        let found = format!("{} connections", self.load_connections());
         Err(Invalid::new(found, format!("at most {MAX_CONNECTIONS}")).at("connections"))
+    }
+
+    /// Connections of one load, to all servers.
+    pub fn load_connections(&self) -> u64 {
+        u64::from(self.page.host_count()) * self.per_host()
+    }
+
+    fn per_host(&self) -> u64 {
+        if self.http == HttpVersion::Http2 { 1 } else { self.connections.0.into() }
     }
 
     /// The page; a connection's workload names it.
     fn plan_json(&self) -> serde_json::Value {
+        let hosts = self.page.hosts();
         json!(PageConfig {
             request: self.request.0,
             handshake: if self.tls { TLS_HANDSHAKE } else { [0, 0] },
             objects: self.page.objects(),
+            per_host: if hosts.is_empty() { None } else { u32::try_from(self.per_host()).ok() },
+            hosts,
+            waits_ps: self.page.waits_ps(),
+            multiplexed: self.http == HttpVersion::Http2,
         })
     }
 }

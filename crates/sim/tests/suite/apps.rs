@@ -132,6 +132,31 @@ fn page_loads_in_round_trips_on_an_idle_path() {
 }
 
 #[test]
+fn http2_page_needs_one_connection_and_one_round_trip_for_each_level() {
+    let objects: Vec<Value> = (0..9).map(|number| json!([1460, if number == 0 { None } else { Some(0) }])).collect();
+    let mut plan = plan(5000, path(1_000_000_000, 50), Value::Array(page_connections()[..1].to_vec()));
+    plan["pages"] = json!([{"request": 100, "handshake": [0, 0], "objects": objects, "multiplexed": true}]);
+    let score = page_score(&go(&plan));
+    // The document after two RTTs, and all others, which the initial window has room for, after three.
+    close(score.load_s, 0.3, 0.005);
+    close(score.byte_index_s, 0.1 * (2.0 + 8.0 * 3.0) / 9.0, 0.005);
+}
+
+#[test]
+fn objects_of_a_page_wait_and_have_servers_as_they_are_given() {
+    let objects = json!([[1460, null], [1460, 0], [1460, 0]]);
+    let mut plan = plan(5000, path(1_000_000_000, 50), Value::Array(page_connections()[..2].to_vec()));
+    plan["pages"] = json!([{"request": 100, "handshake": [0, 0], "objects": objects, "hosts": [0, 1, 0],
+        "waits_ps": [0, 0, 30 * MS], "per_host": 1}]);
+    let run = go(&plan);
+    // The third waits 30 ms and has the open connection; the second opens another.
+    close(page_score(&run).load_s, 0.4, 0.005);
+    close(page_score(&run).byte_index_s, (0.2 + 0.4 + 0.33) / 3.0, 0.005);
+    plan["pages"][0]["hosts"] = json!([0, 1]);
+    assert!(Plan::from_json(&plan.to_string()).is_err(), "two hosts of three objects");
+}
+
+#[test]
 fn page_that_is_not_complete_has_no_load_time() {
     let mut plan = plan(250, path(1_000_000_000, 50), Value::Array(page_connections()));
     plan["pages"] = json!([{"request": 100, "handshake": [0, 0], "objects": [[1460, null], [1460, 0]]}]);

@@ -14,6 +14,7 @@ from ackclock.errors import InputError, InvalidValue, Key, choices, format_value
 from ackclock.input.document import Document, format_loc, read_document
 from ackclock.input.link.names import PACKAGED, other_name, other_names, packaged_links
 from ackclock.input.scenario import sweep_paths
+from ackclock.input.scenario.har import har_objects, is_har
 from ackclock.input.scenario.model import Scenario
 
 LINK_KEYS = ("title", "source", "hop", "tunnel", "assumed", "fit")
@@ -98,6 +99,7 @@ class _Checking:
         """The keys as written, those of the link among them, with the point's values."""
         self.data = copy.deepcopy({key: value for key, value in self.document.data.items() if key != "sweep"})
         absolute_traces(self.data, self.document.folder)
+        _read_pages(self.data, self.document.folder)
         if "link" in self.point:
             self._put("link", self.point["link"])
         if self.document.file is not None and "hop" in self.data and not {"duration", "flow"} & self.data.keys():
@@ -112,6 +114,8 @@ class _Checking:
         value = copy.deepcopy(value)
         if path.endswith(".trace") and isinstance(value, str):
             value = str(self.document.folder / value)
+        if path.endswith("workload.page") and is_har(value):
+            value = har_objects(self.document.folder / value)
         absolute_traces(value, self.document.folder)
         try:
             self.swept[sweep_paths.put(self.data, path, value)] = path
@@ -180,6 +184,17 @@ def absolute_traces(value: Any, folder: Path) -> None:
     elif isinstance(value, list):
         for inner in value:
             absolute_traces(inner, folder)
+
+
+def _read_pages(data: Mapping[str, Any], folder: Path) -> None:
+    """Put the objects of HAR files in place of their names, which are relative to the folder of the
+    file that names them.
+    """
+    flows = data.get("flow")
+    for flow in flows if isinstance(flows, list) else ():
+        workload = flow.get("workload") if isinstance(flow, dict) else None
+        if isinstance(workload, dict) and is_har(workload.get("page")):
+            workload["page"] = har_objects(folder / workload["page"])
 
 
 def link_path(name: str) -> Path:

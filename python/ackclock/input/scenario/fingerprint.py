@@ -12,6 +12,7 @@ from typing import Any
 from ackclock.errors import InputError
 from ackclock.input.document import read_document
 from ackclock.input.scenario.draft import Draft, find_link
+from ackclock.input.scenario.har import is_har
 from ackclock.storage.environment import engine_digest
 from ackclock.user_class import PREFIX
 
@@ -20,7 +21,8 @@ PACKAGE = Path(__file__).resolve().parents[2]
 
 def fingerprint(draft: Draft) -> str | None:
     """SHA-256 over everything that the checked points of a scenario follow from: its document with
-    the [sweep], its link files, recorded rates, and the state of this package's files.
+    the [sweep], its link files, recorded rates and HAR files, and the state of this package's
+    files.
 
     None where that is not known in advance: a file is missing, or a congestion control or a rate
     controller is in Python.
@@ -41,16 +43,16 @@ def fingerprint(draft: Draft) -> str | None:
             if PREFIX in text:
                 return None
             found.update(f"\nlink {path} {text}".encode())
-            _add_traces(found, link.data, link.folder)
-        _add_traces(found, draft.document.data, folder)
+            _add_files(found, link.data, link.folder)
+        _add_files(found, draft.document.data, folder)
     except (OSError, TypeError, InputError):  # TypeError: a value that JSON does not have
         return None
     return found.hexdigest()
 
 
-def _add_traces(found: Any, data: Any, folder: Path) -> None:
-    for name in _values(data, "trace"):
-        found.update(f"\ntrace {folder / name}\n".encode())
+def _add_files(found: Any, data: Any, folder: Path) -> None:
+    for name in (*_values(data, "trace"), *filter(is_har, _values(data, "page"))):
+        found.update(f"\nfile {folder / name}\n".encode())
         found.update((folder / name).read_bytes())
 
 

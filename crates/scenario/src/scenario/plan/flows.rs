@@ -57,7 +57,7 @@ impl FlowPlans {
                 let single = Single { scenario, flow, name, shared: &shared, client, start, stop_ps };
                 match &flow.workload {
                     Workload::Web(web) if flow.is_spread() => single.add_pages(web, &mut plans),
-                    Workload::Page(page) => single.add_connections(page.connections.0, &mut plans),
+                    Workload::Page(page) => single.add_connections(page.load_connections(), &mut plans),
                     _ => single.add_parts(&mut plans)?,
                 }
             }
@@ -187,7 +187,7 @@ impl Single<'_> {
     }
 
     /// The connections of one load of a page. The first has the flow's name.
-    fn add_connections(&self, connections: u32, plans: &mut FlowPlans) {
+    fn add_connections(&self, connections: u64, plans: &mut FlowPlans) {
         let tree = &self.shared["workload"];
         let page = plans.pages.iter().position(|known| known == tree).unwrap_or_else(|| {
             plans.pages.push(tree.clone());

@@ -152,7 +152,12 @@ pub fn check_page_config(page: &PageConfig) -> Checked {
         None => number == 0,
         Some(parent) => *parent < number,
     };
-    ensure((0..).zip(&page.objects).all(in_order), || "an object without an earlier parent".into())
+    ensure((0..).zip(&page.objects).all(in_order), || "an object without an earlier parent".into())?;
+    ensure([page.hosts.len(), page.waits_ps.len()].iter().all(|&len| len == 0 || len == page.objects.len()), || {
+        "hosts or waits_ps of another number than the objects".into()
+    })?;
+    page.waits_ps.iter().try_for_each(|&wait| check_span("waits_ps", Span(wait)))?;
+    ensure(page.per_host != Some(0), || "no connection to a host".into())
 }
 
 /// Checks a video: its buffer holds two segments and what its thresholds need.
