@@ -2,7 +2,7 @@
 
 use crate::Program;
 use crate::clock::{Clock, MAX_WAIT};
-use crate::lateness::LatenessMeter;
+use crate::lateness::{CpuDelay, LatenessMeter};
 use crate::report::FlowReport;
 use crate::socket::{Reader, Received, is_open, start_connection, wait};
 use crate::stream_server::header;
@@ -45,12 +45,16 @@ pub fn load(program: &Program<'_>, page: &PageConfig) -> io::Result<FlowReport> 
     let shared = SharedPage::new(Arc::new(page.clone()), connections_of(program), clock.now());
     let (mut reader, mut lateness) = (Reader::new(), LatenessMeter::default());
     lateness.add(clock.now() - program.start());
+    let mut delay = CpuDelay::start();
     let mut open = vec![Connection::start(program, &shared, 0)?];
     while !shared.is_complete() && clock.now() < program.end() {
         let mut polled: Vec<PollFd<'_>> = open.iter().map(|one| PollFd::new(one.stream.as_fd(), one.events())).collect();
-        wait(&mut polled, &clock, program.end().min(clock.now() + MAX_WAIT))?;
+        wait(&mut polled, &clock, program.end().min(shared.due()).min(clock.now() + MAX_WAIT))?;
+        let delayed = delay.read();
         for place in 0..open.len() {
-            let Some(arrived) = open[place].receive(&mut reader, &clock)? else { continue };
+            let arrived = open[place].receive(&mut reader, &clock)?;
+            let due = Some(shared.due()).filter(|&due| place == 0 && open[0].socket.established && due <= clock.now());
+            let Some(arrived) = arrived.or(due) else { continue };
             let mut has_acted = open[place].act(arrived)?;
             // Other connections may have to open, or to request what this one made known.
             while let woken = shared.take_woken()
@@ -66,7 +70,7 @@ pub fn load(program: &Program<'_>, page: &PageConfig) -> io::Result<FlowReport> 
                 }
             }
             if has_acted {
-                lateness.add(clock.now() - arrived);
+                lateness.add(delayed);
             }
         }
     }
@@ -128,6 +132,7 @@ impl Connection {
             self.outgoing.resize(begin + usize::try_from(*request).unwrap_or(0), 0);
         }
         self.requests += new.len();
+        self.app.page().answer_in_order(self.number, self.socket.written);
         self.flush()?;
         Ok(!new.is_empty())
     }

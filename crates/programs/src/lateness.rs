@@ -11,8 +11,9 @@ const LATE: Span = Span::from_ms(1);
 /// page has a few dozen.
 const MAX_LATE_SHARE: f64 = 0.01;
 
-/// From when a program's packet was due, or from the arrival of what it answers, until it was sent. The
-/// times of arrivals themselves are the kernel's, and have no part in it.
+/// Of datagrams: from when one was due, or from the arrival of what it answers, until it was sent; their times
+/// of arrival are the kernel's, and have no part in it. Of what is sent over TCP: how long the program waited for
+/// a CPU before, by the kernel's count, as a stream's timestamps may be of segments that waited for another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, Document)]
 pub struct Lateness {
     /// What was due.
@@ -42,6 +43,31 @@ impl Lateness {
     pub fn is_valid(&self) -> bool {
         let late = self.late_share * self.count as f64;
         late <= (MAX_LATE_SHARE * self.count as f64).max(1.0) + 1e-6
+    }
+}
+
+/// How long the calling thread has waited for a CPU since it was last asked (the kernel's
+/// Documentation/scheduler/sched-stats.rst).
+#[derive(Debug, Default)]
+pub struct CpuDelay {
+    total_ns: u64,
+}
+
+impl CpuDelay {
+    /// For the calling thread, from now on.
+    pub fn start() -> CpuDelay {
+        let mut delay = CpuDelay::default();
+        delay.read();
+        delay
+    }
+
+    /// Zero where the kernel does not count.
+    pub fn read(&mut self) -> Span {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let total_ns = text.split_ascii_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(self.total_ns);
+        let delay = Span::from_ns(total_ns.saturating_sub(self.total_ns));
+        self.total_ns = total_ns;
+        delay
     }
 }
 

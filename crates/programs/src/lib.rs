@@ -147,6 +147,9 @@ fn check(plan: &Plan) -> io::Result<()> {
             {
                 format!("its packets need {} bytes", datagrams::HEADER + usize::from(UDP_HEADER))
             }
+            WorkloadConfig::Page { page, .. } if plan.pages[page as usize].multiplexed => {
+                "its programs have HTTP/1.1 alone".to_owned()
+            }
             WorkloadConfig::Page { page, .. } if plan.pages[page as usize].request < stream_server::HEADER as u64 => {
                 format!("its requests need {} bytes", stream_server::HEADER)
             }

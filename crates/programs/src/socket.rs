@@ -59,8 +59,7 @@ fn set_congestion_control(socket: &impl AsFd, name: &str) -> io::Result<()> {
 /// Options of an open connection.
 pub fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nonblocking(true)?;
-    stream.set_nodelay(true)?;
-    Ok(setsockopt(stream, sockopt::ReceiveTimestampns, &true)?)
+    stream.set_nodelay(true)
 }
 
 /// Starts a connection to the program's other end.
@@ -86,7 +85,8 @@ pub fn is_open(stream: &TcpStream) -> io::Result<bool> {
 
 /// What was read from a socket.
 pub enum Received {
-    /// Bytes, and when the last of them arrived.
+    /// Bytes, and when they arrived: of a datagram by the kernel's timestamp, of a stream now, as the kernel's
+    /// is that of the last segment, which may have waited for another.
     Bytes(usize, Time),
     /// The peer has closed.
     End,

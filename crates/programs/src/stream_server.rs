@@ -5,11 +5,10 @@
 //! has no meaning. Either may be [`UNLIMITED`].
 
 use crate::clock::MAX_WAIT;
-use crate::lateness::LatenessMeter;
+use crate::lateness::{CpuDelay, LatenessMeter};
 use crate::report::FlowReport;
 use crate::socket::{CHUNK, Reader, Received, prepare, wait};
 use crate::{Program, bulk::Counted};
-use ackclock_core::Time;
 use nix::poll::{PollFd, PollFlags};
 use std::io::{self, ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
@@ -81,12 +80,13 @@ pub fn serve(program: &Program<'_>, listener: &TcpListener) -> io::Result<FlowRe
     let clock = program.clock;
     let (mut reader, mut lateness, zeros) = (Reader::new(), LatenessMeter::default(), vec![0; CHUNK]);
     let mut received = Counted::new(program.measured());
-    let mut connections: Vec<Connection> = Vec::new();
+    let (mut connections, mut delay): (Vec<Connection>, _) = (Vec::new(), CpuDelay::start());
     while clock.now() < program.end() {
         let events = |one: &Connection| if one.pending > 0 { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
         let mut polled: Vec<PollFd<'_>> = vec![PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
         polled.extend(connections.iter().map(|one| PollFd::new(one.stream.as_fd(), events(one))));
         wait(&mut polled, &clock, program.end().min(clock.now() + MAX_WAIT))?;
+        let delayed = delay.read();
         match listener.accept() {
             Ok((stream, _)) => {
                 prepare(&stream)?;
@@ -96,10 +96,10 @@ pub fn serve(program: &Program<'_>, listener: &TcpListener) -> io::Result<FlowRe
             Err(error) => return Err(error),
         }
         for connection in &mut connections {
-            let asked = connection.read(&mut reader, program, &mut received)?;
+            let is_asked = connection.read(&mut reader, program, &mut received)?;
             connection.write(&zeros)?;
-            if let Some(asked) = asked {
-                lateness.add(clock.now() - asked);
+            if is_asked {
+                lateness.add(delayed);
             }
         }
         connections.retain(|connection| !connection.is_closed);
@@ -108,9 +108,9 @@ pub fn serve(program: &Program<'_>, listener: &TcpListener) -> io::Result<FlowRe
 }
 
 impl Connection {
-    /// Reads what has arrived. Returns when the first request arrived that is complete now.
-    fn read(&mut self, reader: &mut Reader, program: &Program<'_>, received: &mut Counted) -> io::Result<Option<Time>> {
-        let mut asked = None;
+    /// Reads what has arrived. Returns whether a request is complete now.
+    fn read(&mut self, reader: &mut Reader, program: &Program<'_>, received: &mut Counted) -> io::Result<bool> {
+        let mut is_asked = false;
         loop {
             match reader.read(&self.stream, &program.clock)? {
                 Received::Bytes(count, at) => {
@@ -118,14 +118,14 @@ impl Connection {
                     let more = self.requests.read(&reader.buffer[..count]);
                     if more > 0 {
                         self.pending = self.pending.saturating_add(more);
-                        asked.get_or_insert(at);
+                        is_asked = true;
                     }
                 }
                 Received::End => {
                     self.is_closed = true;
-                    return Ok(asked);
+                    return Ok(is_asked);
                 }
-                Received::Nothing => return Ok(asked),
+                Received::Nothing => return Ok(is_asked),
             }
         }
     }
