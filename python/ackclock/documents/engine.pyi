@@ -1140,8 +1140,10 @@ class EmulationReport(TypedDict):
     log: LogReport | None
 
 class Lateness(TypedDict):
-    """From when a program's packet was due, or from the arrival of what it answers, until it was
-    sent. The times of arrivals themselves are the kernel's, and have no part in it.
+    """Of datagrams: from when one was due, or from the arrival of what it answers, until it was
+    sent; their times of arrival are the kernel's, and have no part in it. Of what is sent
+    over TCP: how long the program waited for a CPU before, by the kernel's count, as a
+    stream's timestamps may be of segments that waited for another.
     """
 
     count: int
