@@ -231,7 +231,7 @@ def test_link_description_names_policer_shaper_and_framing() -> None:
         "shaper of 18 Mb/s, burst 1 packet, queue of any length (cake)",
         "docsis framing",
     ]
-    marking = {"name": "line", "policer": {**policer, "exceed": "ce", "framing": "docsis"}}
+    marking: HopTable = {"name": "line", "policer": {**policer, "exceed": "ce", "framing": "docsis"}}
     assert link_path([marking]).steps[0].lines == ["policer of 20 Mb/s, burst 40 kB, exceed ce, framing docsis"]
     framings = [{"kind": "atm"}, "atm", "none", {"cells": "ptm"}, {"kind": "pppoe-ptm"}]
     lines = [link_path([{"name": "line", "framing": framing}]).steps[0].lines[0] for framing in framings]

@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from ackclock.documents.engine import CallScore, GameScore, PageScore
+from ackclock.documents.engine import AppScore
 from ackclock.documents.parts import Ratio
 
 Verdict = Literal["holds", "fails", "calibration", "not_tested"]
@@ -146,10 +146,10 @@ class PaperApp(TypedDict):
 
     link: str
     load: str
-    app: Literal["call", "game", "page"]
+    app: Literal["call", "video"]
     sentence: str
     """What people feel, over the seeds."""
-    scores: list[CallScore | GameScore | PageScore]
+    scores: list[AppScore]
     """One per seed (docs/models/scores.md)."""
 
 
@@ -159,5 +159,3 @@ class PaperApps(TypedDict):
     paper: str
     seeds: list[int]
     apps: list[PaperApp]
-    not_run: str
-    """What the paper leaves for later and no workload has."""
