@@ -50,6 +50,7 @@ from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import LinkLike, Situation, situation_of
 from ackclock.errors import InputError, InvalidValue, choices, format_value
 from ackclock.format import count
+from ackclock.input.link.bottleneck import unfit_for_household
 from ackclock.input.link.frame_grid import locked
 from ackclock.input.scenario.link_draws import draws_path
 from ackclock.linux import require_linux
@@ -160,7 +161,7 @@ def advise(
         require_linux("advise --verify", "network namespaces and TUN devices")
     situation = situation_of(what, direction=direction or "down", seed=seed)
     if goal is None:
-        of_link = situation.loads and direction is None and not verify and not household.unfit(situation.hops)
+        of_link = situation.loads and direction is None and not verify and not unfit_for_household(situation.hops)
         goal = DEFAULT_OF_LINK if of_link else DEFAULT_OF_SCENARIO
     if goal in APP_GOALS and not situation.loads:
         raise InputError.problem(

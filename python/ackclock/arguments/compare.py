@@ -194,9 +194,9 @@ def _is_unfit(link: Any) -> bool:
     """Whether a household is not a link's default load; the error of one that cannot be read comes
     later.
     """
+    from ackclock.input.link.bottleneck import unfit_for_household
     from ackclock.input.objects import Link
     from ackclock.input.scenario.draft import draft_of
-    from ackclock.simulation.household import unfit
 
     if link is None:
         return False
@@ -204,6 +204,6 @@ def _is_unfit(link: Any) -> bool:
         named = isinstance(link, str | Path)
         keys = {"link": str(link)} if named else (link if isinstance(link, Link) else Link(link)).to_dict()
         flow = {"duration": "1 s", "flow": [{"workload": {"kind": "bulk"}}]}
-        return bool(unfit(draft_of({**keys, **flow}).check().hop))
+        return bool(unfit_for_household(draft_of({**keys, **flow}).check().hop))
     except InputError:
         return False

@@ -1,5 +1,5 @@
-"""``reproduce wimax-measured --apps``: what the paper leaves for later work, calls and streaming over
-its links, as the simulator has them: alone, beside a download, beside an upload.
+"""``reproduce wimax-measured --apps``: what the paper leaves for later work, calls and streaming
+over its links, as the simulator has them: alone, beside a download, beside an upload.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.format import column_percent, joined, milliseconds, rate, sentence, significant
-from ackclock.input.link.bottleneck import slowest_bps
-from ackclock.input.link.hop import DIRECTIONS, Hop, base_rtt_ps
+from ackclock.format import column_percent, joined, milliseconds, sentence, significant
+from ackclock.input.link.bottleneck import unfit_for_household
+from ackclock.input.link.hop import Hop, base_rtt_ps
 from ackclock.simulation.metrics import Run, together_bps
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ FLOWS: Mapping[str, str] = {
 """Names of its flows, and their applications."""
 GAME_MS = 100.0
 """The deadline of a game's answers."""
-CALL_BPS = 80e3
-"""The IP packets of a call in a direction: 160 B of G.711 and 40 B of headers each 20 ms."""
 NEVER = "not complete"
 """Of a page: it has no load time, since the run ended before."""
 DURATION_S, MIN_DURATION_S = 60.0, 12.0
@@ -268,19 +266,9 @@ def bounds(hops: Sequence[Hop]) -> list[str]:
             f"The path has an RTT of {milliseconds(rtt_ms)} without any queue: no change of queues brings the round trips "
             f"of a game below {milliseconds(GAME_MS)}."
         )
-    if (why := unfit(hops)).startswith("a call"):
+    if (why := unfit_for_household(hops)).startswith("a call"):
         found.append(f"{sentence(why)}.")
     return found
-
-
-def unfit(hops: Sequence[Hop]) -> str:
-    """Why a household is not the default load of a link, as a clause; empty where it is."""
-    if any(hop.pep for hop in hops):
-        return "a page does not run over a proxy"
-    rates = [bps for direction in DIRECTIONS if (bps := slowest_bps(hops, direction))]
-    if min(rates, default=CALL_BPS) < CALL_BPS:
-        return f"a call sends {rate(CALL_BPS)} in each direction, more than the link's {rate(min(rates))}"
-    return ""
 
 
 def is_household(summary: ExplainedRun) -> bool:

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock.errors import InputError
+from ackclock.format import rate
 from ackclock.input.checked_table import CheckedTable, words
-from ackclock.input.link.hop import Hop, base_rtt_ps
+from ackclock.input.link.hop import DIRECTIONS, Hop, base_rtt_ps
 from ackclock.input.link.queue import queue_kinds
 from ackclock.input.link.rate import mean_bps
 
 AS_IS = "link"
 """The link file's queue or ACK policy."""
+
+CALL_BPS = 80e3
+"""The IP packets of a call in a direction: 160 B of G.711 and 40 B of headers each 20 ms."""
 
 POLICIES: Mapping[str, Mapping[str, str | bool]] = {
     "none": {},
@@ -109,3 +113,13 @@ def _of_kind(queue: CheckedTable | None, kind: str) -> dict[str, Any]:
     if kind in (AS_IS, written.get("kind", "droptail")):
         return written
     return {"kind": kind, **{key: written[key] for key in ("packets", "bytes", "ack") if key in written}}
+
+
+def unfit_for_household(hops: Sequence[Hop]) -> str:
+    """Why a household is not the default load of a link, as a clause; empty where it is."""
+    if any(hop.pep for hop in hops):
+        return "a page does not run over a proxy"
+    rates = [bps for direction in DIRECTIONS if (bps := slowest_bps(hops, direction))]
+    if min(rates, default=CALL_BPS) < CALL_BPS:
+        return f"a call sends {rate(CALL_BPS)} in each direction, more than the link's {rate(min(rates))}"
+    return ""
