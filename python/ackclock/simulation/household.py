@@ -287,6 +287,16 @@ def figures(summary: Summary | ExplainedRun) -> dict[str, float]:
       ``bulk_goodput_bps``: their geometric mean, so that a slow upload counts as much as a fast
       download.
     """
+    bulk = {
+        direction: together_bps(flow for flow in summary["flows"] if flow["flow"] == name and not flow.get("feeds"))
+        for name, direction in (("download", "down"), ("upload", "up"))
+    }
+    rates = {f"{direction}_goodput_bps": bps for direction, bps in bulk.items()}
+    return _felt(summary) | rates | {"bulk_goodput_bps": math.sqrt(math.prod(bulk.values()))}
+
+
+def _felt(summary: Summary | ExplainedRun) -> dict[str, float]:
+    """The figures of its applications."""
     apps: dict[str, dict[str, Mapping[str, Any]]] = {}
     for flow in summary["flows"]:
         if "app" in flow:
@@ -302,12 +312,6 @@ def figures(summary: Summary | ExplainedRun) -> dict[str, float]:
         beside = statistics.median(math.inf if load is None else load for load in loads.values()) if loads else math.inf
         beside = beside if math.isfinite(beside) else math.nan
         found |= {"page_load_s": beside, "page_alone_s": alone, "page_times_alone": beside / alone}
-    bulk = {
-        direction: together_bps(flow for flow in summary["flows"] if flow["flow"] == name and not flow.get("feeds"))
-        for name, direction in (("download", "down"), ("upload", "up"))
-    }
-    found |= {f"{direction}_goodput_bps": bps for direction, bps in bulk.items()}
-    found["bulk_goodput_bps"] = math.sqrt(math.prod(bulk.values()))
     return found
 
 
@@ -316,13 +320,13 @@ def _number(value: float | None) -> float:
 
 
 def targets_of(runs: Sequence[Run]) -> list[HouseholdTarget]:
-    """The targets by the `figures` of the seeds."""
+    """The targets by the figures of the applications, one of each seed."""
     return [target.of(runs) for target in TARGETS]
 
 
 def judgement(summaries: Sequence[ExplainedRun]) -> Household:
     """The targets of the household, and what the link is good for."""
-    targets = targets_of([figures(summary) for summary in summaries])
+    targets = targets_of([_felt(summary) for summary in summaries])
     return {"version": VERSION, "targets": targets, "verdict": _verdict(targets)}
 
 
