@@ -72,6 +72,7 @@ impl Network {
                 if self.anything_followed {
                     self.run_proxy(number, probe);
                     self.control_rates(number);
+                    self.run_page(number, probe);
                 }
                 only
             }
