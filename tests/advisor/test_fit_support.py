@@ -127,7 +127,8 @@ def test_next_capture_is_named_when_it_would_show_more(
 
 def test_verdict_names_the_fit_when_it_supports_no_gain() -> None:
     row = {"label": "bbr", "gain": 1.2, "lo": 1.1, "hi": 1.3, "why": ERROR, "supported": False}
-    document: Any = {"advice": [], "nothing_to_gain": [row], "fit": {"good_for": "variants", "capture_next": ["more"]}}
+    fit = {"good_for": "variants", "capture_next": ["more"]}
+    document: Any = {"goal": "balanced", "advice": [], "nothing_to_gain": [row], "fit": fit}
     assert verdict(document) == (
         "No advice: the fit of the link supports none of the 1 changes tried. The best of them, bbr: +20 % "
         f"(+10 % .. +30 %), {ERROR}. Capture next: more."

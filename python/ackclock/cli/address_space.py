@@ -53,7 +53,7 @@ def _threads() -> int:
 
 def check_address_space(need: Need) -> None:
     """Raise RunFailed if the limit is less than a command needs."""
-    if (limit := limit_bytes()) is not None and limit < need.mib << 20:
+    if not has_room(need):
         raise out_of_memory(need)
 
 
@@ -85,6 +85,12 @@ def limit_bytes() -> int | None:
         return None
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return None if soft == resource.RLIM_INFINITY else soft
+
+
+def has_room(need: Need) -> bool:
+    """Whether the limit of the address space allows what a command needs."""
+    limit = limit_bytes()
+    return limit is None or limit >= need.mib << 20
 
 
 def has_low_memory(error: BaseException) -> bool:

@@ -38,9 +38,12 @@ def show(
                 print_tables(run.tables())
         return
 
+    from ackclock.cli.address_space import Need, has_room
     from ackclock.overview import overview
 
-    shown = overview(name).with_good_for()
+    shown = overview(name)
+    if has_room(Need.TABLES):
+        shown = shown.with_good_for()
     if json:
         print_json(shown.document)
     else:
