@@ -106,7 +106,7 @@ def test_bloated_line_gets_a_queue_that_keeps_people_apart(bloated: ackclock.Com
     assert cell["metrics"]["goodput_bps"]["mean"] > 7e6, "of the transfer alone"
 
 
-def test_queue_with_the_hosts_own_variant_harms_nobody_and_runs_beside_no_other_flow(
+def test_queue_with_the_variant_of_the_host_is_not_run_beside_other_flows(
     bloated: ackclock.Comparison,
 ) -> None:
     judgement = bloated.document["judgement"]
