@@ -79,6 +79,7 @@ impl Case {
             seed: 1,
             duration_ps: (self.seconds * PS_PER_S) as u64,
             sample_ps: 0,
+            pages: Vec::new(),
             clients: self.flows,
             measure: Measure::All {},
             hops: vec![
