@@ -38,6 +38,7 @@ impl Start {
     }
 
     /// Waits until the other end has announced it.
+    #[expect(clippy::disallowed_methods, reason = "not part of a model: waits for the other end's file")]
     pub fn wait(file: &Path) -> io::Result<i64> {
         for _ in 0..TIMEOUT.as_millis() / CHECK_INTERVAL.as_millis() {
             if let Ok(text) = fs::read_to_string(file) {
@@ -82,6 +83,7 @@ impl Clock {
     }
 
     /// Sleeps until `at`.
+    #[expect(clippy::disallowed_methods, reason = "the driver's clock: programs run in real time")]
     pub fn sleep_until(&self, at: Time) {
         loop {
             let left = self.until(at);
