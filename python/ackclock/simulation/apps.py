@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ackclock.format import column_percent, milliseconds, rate, significant, size
-from ackclock.statistics import Interval, interval
+from ackclock.statistics import Interval, interval, mean_of_known
 
 if TYPE_CHECKING:
     from ackclock.documents.simulate import RunFlows
@@ -36,43 +37,51 @@ METRICS: Mapping[str, str] = {
 """Metric name to its unit and definition."""
 
 
+_Score = Mapping[str, Any]
+_FIGURES: Mapping[str, Mapping[str, Callable[[_Score], float | None]]] = {
+    "call": {
+        "call_mos": lambda score: score["mos"]["mean"],
+        "call_mos_p10": lambda score: score["mos"]["p10"],
+    },
+    "page": {
+        "page_load_s": itemgetter("load_s"),
+        "page_byte_index_s": itemgetter("byte_index_s"),
+        "page_incomplete_share": lambda score: float(score["load_s"] is None),
+    },
+    "video": {
+        "video_start_s": itemgetter("start_s"),
+        "video_stalls": itemgetter("stalls"),
+        "video_stall_s": itemgetter("stall_s"),
+        "video_bps": itemgetter("bitrate_bps"),
+        "video_switches": itemgetter("switches"),
+        "video_top_share": itemgetter("top_share"),
+    },
+    "conference": {
+        "conference_bps": itemgetter("bitrate_bps"),
+        "conference_delay_p95_ms": itemgetter("delay_p95_ms"),
+        "conference_freezes": itemgetter("freezes"),
+        "conference_freeze_s": itemgetter("freeze_s"),
+        "conference_late_share": itemgetter("late_share"),
+    },
+    "game": {"game_late_share": itemgetter("late_share")},
+}
+"""By kind of application, its metrics, each by a flow's score."""
+
+
 def app_metrics(flows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """The metrics of a run's applications, from its flows: means over the flows of a kind. A run
     without flows of a kind has none of its metrics.
     """
-    scores: dict[str, list[Mapping[str, Any]]] = {}
+    scores: dict[str, list[_Score]] = {}
     for flow in flows:
         if app := flow.get("app"):
             scores.setdefault(app["kind"], []).append(app["score"])
-    metrics: dict[str, float] = {}
-    if calls := scores.get("call"):
-        metrics["call_mos"] = _mean(score["mos"]["mean"] for score in calls)
-        metrics["call_mos_p10"] = _mean(score["mos"]["p10"] for score in calls)
-    if pages := scores.get("page"):
-        metrics["page_load_s"] = _mean(score["load_s"] for score in pages)
-        metrics["page_byte_index_s"] = _mean(score["byte_index_s"] for score in pages)
-        metrics["page_incomplete_share"] = sum(score["load_s"] is None for score in pages) / len(pages)
-    if videos := scores.get("video"):
-        metrics["video_start_s"] = _mean(score["start_s"] for score in videos)
-        metrics["video_stalls"] = _mean(score["stalls"] for score in videos)
-        metrics["video_stall_s"] = _mean(score["stall_s"] for score in videos)
-        metrics["video_bps"] = _mean(score["bitrate_bps"] for score in videos)
-        metrics["video_switches"] = _mean(score["switches"] for score in videos)
-        metrics["video_top_share"] = _mean(score["top_share"] for score in videos)
-    if conferences := scores.get("conference"):
-        metrics["conference_bps"] = _mean(score["bitrate_bps"] for score in conferences)
-        metrics["conference_delay_p95_ms"] = _mean(score["delay_p95_ms"] for score in conferences)
-        metrics["conference_freezes"] = _mean(score["freezes"] for score in conferences)
-        metrics["conference_freeze_s"] = _mean(score["freeze_s"] for score in conferences)
-        metrics["conference_late_share"] = _mean(score["late_share"] for score in conferences)
-    if games := scores.get("game"):
-        metrics["game_late_share"] = _mean(score["late_share"] for score in games)
-    return metrics
-
-
-def _mean(values: Iterable[float | None]) -> float:
-    numbers = [value for value in values if value is not None]
-    return math.fsum(numbers) / len(numbers) if numbers else math.nan
+    return {
+        metric: mean_of_known(map(figure, scores[kind]))
+        for kind, figures in _FIGURES.items()
+        if kind in scores
+        for metric, figure in figures.items()
+    }
 
 
 def felt(summaries: Sequence[RunFlows]) -> list[tuple[str, str, str]]:
@@ -88,12 +97,12 @@ def felt(summaries: Sequence[RunFlows]) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _score(flow: Mapping[str, Any]) -> Mapping[str, Any]:
-    score: Mapping[str, Any] = flow["app"]["score"]
+def _score(flow: Mapping[str, Any]) -> _Score:
+    score: _Score = flow["app"]["score"]
     return score
 
 
-_Scores = Sequence[Mapping[str, Any]]
+_Scores = Sequence[_Score]
 
 
 def _figure(values: Iterable[float | None], text: Callable[[float], str], maximum: float = math.inf) -> str:

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from ackclock.format import column_percent, joined, milliseconds, sentence, significant
 from ackclock.input.link.bottleneck import unfit_for_household
 from ackclock.input.link.hop import Hop, base_rtt_ps
+from ackclock.simulation.apps import app_metrics
 from ackclock.simulation.metrics import Run, together_bps
+from ackclock.statistics import mean_of_known
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import Summary
@@ -297,26 +299,20 @@ def figures(summary: Summary | ExplainedRun) -> dict[str, float]:
 
 def _felt(summary: Summary | ExplainedRun) -> dict[str, float]:
     """The figures of its applications."""
-    apps: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for flow in summary["flows"]:
-        if "app" in flow:
-            apps.setdefault(flow["app"]["kind"], {})[flow["flow"]] = flow["app"]["score"]
-    found: dict[str, float] = {}
-    for call in apps.get("call", {}).values():
-        found["call_mos"], found["call_mos_p10"] = _number(call["mos"]["mean"]), _number(call["mos"]["p10"])
-    for game in apps.get("game", {}).values():
-        found["game_late_share"] = _number(game["late_share"])
-    loads = {name: score["load_s"] for name, score in apps.get("page", {}).items()}
+    of_apps = app_metrics(summary["flows"])
+    found: dict[str, float] = {
+        name: of_apps[name] for name in ("call_mos", "call_mos_p10", "game_late_share") if name in of_apps
+    }
+    apps = {flow["flow"]: flow["app"] for flow in summary["flows"] if "app" in flow}
+    loads: dict[str, float | None] = {
+        name: app["score"]["load_s"] for name, app in apps.items() if app["kind"] == "page"
+    }
     if FIRST_PAGE in loads:
-        alone = _number(loads.pop(FIRST_PAGE))
+        alone = mean_of_known([loads.pop(FIRST_PAGE)])
         beside = statistics.median(math.inf if load is None else load for load in loads.values()) if loads else math.inf
         beside = beside if math.isfinite(beside) else math.nan
         found |= {"page_load_s": beside, "page_alone_s": alone, "page_times_alone": beside / alone}
     return found
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
 
 
 def targets_of(runs: Sequence[Run]) -> list[HouseholdTarget]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ackclock.simulation import apps
-from ackclock.statistics import Interval, interval, jain_index, joint_rate
+from ackclock.statistics import Interval, interval, jain_index, joint_rate, known, mean_of_known
 from ackclock.statistics.joint_rate import RatedSpan
 
 if TYPE_CHECKING:
@@ -80,17 +80,17 @@ def of_run(summary: ExplainedRun) -> dict[str, float]:
         "timeouts": float(sum(f["timeouts"] for f in parts)),
         "fast_retransmits": float(sum(f["fast_retransmits"] for f in parts)),
         "window_cuts": float(sum(f["window_cuts"] for f in parts)),
-        "idle_share": _mean(f["idle_share"] for f in flows),
-        "rtt_min_ms": _mean(f["rtt_ms"]["min"] for f in flows),
-        "rtt_mean_ms": _mean(f["rtt_ms"]["mean"] for f in flows),
-        "rtt_p95_ms": _mean(f["rtt_ms"]["p95"] for f in flows),
-        **{f"limited_{limit}": _mean((f["limited_share"] or {}).get(limit) for f in flows) for limit in LIMITS},
+        "idle_share": mean_of_known(f["idle_share"] for f in flows),
+        "rtt_min_ms": mean_of_known(f["rtt_ms"]["min"] for f in flows),
+        "rtt_mean_ms": mean_of_known(f["rtt_ms"]["mean"] for f in flows),
+        "rtt_p95_ms": mean_of_known(f["rtt_ms"]["p95"] for f in flows),
+        **{f"limited_{limit}": mean_of_known((f["limited_share"] or {}).get(limit) for f in flows) for limit in LIMITS},
         **_of_hops(summary["hops"], flows[0]["direction"] if flows else "down"),
         "model_bps": _model(flows),
         **apps.app_metrics(summary["flows"]),
     }
     if len(flows) > 1:
-        metrics["jain"] = jain_index(_numbers(flow["goodput_bps"] for flow in flows))
+        metrics["jain"] = jain_index(known(flow["goodput_bps"] for flow in flows))
     return metrics
 
 
@@ -112,7 +112,7 @@ def together_bps(flows: Iterable[Mapping[str, Any]], rate: str = "goodput_bps") 
 def _model(flows: Sequence[Mapping[str, Any]]) -> float:
     """The sum of Padhye's rates over the flows; NaN if one flow has none."""
     rates = [(flow.get("model") or {}).get("padhye_bps") for flow in flows]
-    return math.fsum(_numbers(rates)) if rates and None not in rates else math.nan
+    return math.fsum(known(rates)) if rates and None not in rates else math.nan
 
 
 def of_flows(summary: ExplainedRun, prefix: str) -> dict[str, float]:
@@ -131,9 +131,9 @@ def _of_hops(hops: Sequence[Mapping[str, Any]], direction: str) -> dict[str, flo
     data = [hop for hop in hops if hop["direction"] == direction]
     back = [hop for hop in hops if hop["direction"] != direction]
     return {
-        "utilization": max(_numbers(hop["utilization"] for hop in data), default=math.nan),
-        "queue_delay_ms": math.fsum(_numbers(hop["queue_delay_ms"]["mean"] for hop in data)),
-        "ack_queue_delay_ms": math.fsum(_numbers(hop["queue_delay_ms"]["mean"] for hop in back)),
+        "utilization": max(known(hop["utilization"] for hop in data), default=math.nan),
+        "queue_delay_ms": math.fsum(known(hop["queue_delay_ms"]["mean"] for hop in data)),
+        "ack_queue_delay_ms": math.fsum(known(hop["queue_delay_ms"]["mean"] for hop in back)),
         "drops": float(sum(hop["drops"] for hop in data)),
         "ack_drop_share": _lost_share(back),
         "ack_filter_share": _filtered_share(back),
@@ -156,15 +156,6 @@ def _lost_share(hops: Iterable[Mapping[str, Any]]) -> float:
         offered = hop["drops"] + hop["delivered"]
         passed *= hop["delivered"] / offered if offered else 1.0
     return 1.0 - passed
-
-
-def _numbers(values: Iterable[float | None]) -> list[float]:
-    return [v for v in values if v is not None and not math.isnan(v)]
-
-
-def _mean(values: Iterable[float | None]) -> float:
-    numbers = _numbers(values)
-    return math.fsum(numbers) / len(numbers) if numbers else math.nan
 
 
 def over_seeds(runs: Iterable[Run]) -> dict[str, Interval]:

@@ -91,6 +91,25 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def known(values: Iterable[float | None]) -> list[float]:
+    """The values that are neither None nor NaN.
+
+    >>> known([1.0, None, 4.0, math.nan])
+    [1.0, 4.0]
+    """
+    return [value for value in values if value is not None and not math.isnan(value)]
+
+
+def mean_of_known(values: Iterable[float | None]) -> float:
+    """The mean of the `known` values; NaN without any.
+
+    >>> mean_of_known([1.0, None, 4.0])
+    2.5
+    """
+    numbers = known(values)
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan
+
+
 def interval(
     values: Iterable[float | None], *, confidence: float = 0.95, scale: Scale = "linear", maximum: float = math.inf
 ) -> Interval:
