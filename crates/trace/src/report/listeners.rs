@@ -17,7 +17,7 @@ pub struct ListenerFacts {
     /// filter of an address drops the SYNs.
     pub is_unselective: bool,
     /// SYNs without an answer of this client's address, if all carry timestamps below those of its accepted
-    /// connections, which grow; else 0.
+    /// connections, which grow as a clock does (RFC 7323, section 5.4); else 0.
     pub behind_timestamps: u32,
 }
 
@@ -28,6 +28,8 @@ const MEANWHILE: i64 = 10_000_000_000;
 const MANY_CLIENTS: usize = 3;
 /// Comparisons of timestamps in one order that chance does not make: 1 in 64.
 const MIN_COMPARED: u32 = 6;
+/// Of a clock of timestamps, in nanoseconds (RFC 7323, section 5.4: 1 ms to 1 s), a tenth less.
+const SHORTEST_TICK: i64 = 900_000;
 
 /// A server's address and port to which SYNs went that nothing answered at once.
 #[derive(Debug, Default)]
@@ -46,11 +48,15 @@ struct Listener {
 /// TSvals of the SYNs of one client's address to one server, in the order of time.
 #[derive(Debug, Clone, Copy, Default)]
 struct ClientTimestamps {
-    last_accepted: Option<u32>,
+    /// TSval and time of capture.
+    last_accepted: Option<(u32, i64)>,
     /// Accepted SYNs that are above the last accepted one, and SYNs without an answer that are below it.
     above: u32,
     below: u32,
     accepted: u32,
+    /// Two accepted ones in a row are of one clock. Linux gives each connection an offset of its own, and chance orders
+    /// those.
+    has_clock: bool,
     /// One is in another order.
     is_mixed: bool,
 }
@@ -111,7 +117,7 @@ impl Listener {
         if let (Some(syn_at), Some(answer_at)) = (h.syn_at(), h.syn_ack_at()) {
             timestamps.accepted += 1;
             if offer.timestamps {
-                timestamps.on_accepted(offer.tsval);
+                timestamps.on_accepted(offer.tsval, syn_at);
             }
             self.accepted_at.push(syn_at);
             self.is_on_one_host |= client == flow.endpoint(flow.client().other()).ip;
@@ -129,25 +135,26 @@ impl Listener {
 }
 
 impl ClientTimestamps {
-    fn on_accepted(&mut self, tsval: u32) {
-        match self.last_accepted.map(|last| tsval.wrapping_sub(last) as i32) {
-            Some(step) if step < 0 => self.is_mixed = true,
-            Some(_) => self.above += 1,
-            None => {}
+    fn on_accepted(&mut self, tsval: u32, at: i64) {
+        if let Some((last, last_at)) = self.last_accepted {
+            let (step, waited) = (tsval.wrapping_sub(last) as i32, at - last_at);
+            self.is_mixed |= step < 0;
+            self.above += u32::from(step >= 0);
+            self.has_clock |= step >= 0 && (i64::from(step) - 1).saturating_mul(SHORTEST_TICK) <= waited;
         }
-        self.last_accepted = Some(tsval);
+        self.last_accepted = Some((tsval, at));
     }
 
     /// The TSval is that of the last copy; none without timestamps.
     fn on_unanswered(&mut self, tsval: Option<u32>) {
-        match tsval.zip(self.last_accepted).map(|(tsval, last)| tsval.wrapping_sub(last) as i32) {
+        match tsval.zip(self.last_accepted).map(|(tsval, (last, _))| tsval.wrapping_sub(last) as i32) {
             Some(step) if step < 0 => self.below += 1,
             _ => self.is_mixed = true,
         }
     }
 
     fn behind(&self) -> u32 {
-        if self.is_mixed || self.above == 0 || self.above + self.below < MIN_COMPARED { 0 } else { self.below }
+        if self.is_mixed || !self.has_clock || self.above + self.below < MIN_COMPARED { 0 } else { self.below }
     }
 }
 

@@ -154,6 +154,8 @@ fn timestamps_are_behind_only_when_all_ignored_syns_are_below_growing_accepted_o
     // One that is ignored is above; one that is accepted is below.
     assert_eq!(behind([7000, 7100, 7200, 7300], [100, 200, 9000]), Some(0));
     assert_eq!(behind([7000, 7100, 600, 7300], [100, 200, 300]), Some(0));
+    // The accepted ones, a second apart, are of no common clock: each connection has an offset of its own.
+    assert_eq!(behind([7000, 9_000_000, 50_000_000, 900_000_000], [100, 200, 300]), Some(0));
 }
 
 // finding("C33")
