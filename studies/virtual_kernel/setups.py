@@ -63,6 +63,8 @@ LOSSES = {
         LossModel("2 %", "loss=0.02"),
         # A mean of 1 % in bursts of 3 packets: r = 1/3, p = r / 99.
         LossModel("1 % in bursts", "p=0.0033670 r=0.3333333"),
+        # A mean of 2 %: p = r / 49.
+        LossModel("2 % in bursts", "p=0.0068027 r=0.3333333"),
     )
 }
 
@@ -402,6 +404,7 @@ def _all() -> Iterator[Row]:
     yield from _single(lossy("0.1 %"), *MAIN, "westwood+")
     yield from _single(lossy("2 %"), *MAIN, "westwood+")
     yield from _single(lossy("1 % in bursts"), *MAIN, "westwood+", "veno")
+    yield from _single(lossy("2 % in bursts"), "reno", "cubic", "westwood+")
     yield from _single(REORDERING, *MAIN, "vegas", "westwood+")
     yield from _single(PIE, *MAIN)
     yield from _single(RED, *MAIN)
