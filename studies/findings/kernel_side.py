@@ -28,6 +28,9 @@ _PROGRAMS = "studies.findings.programs"
 _SETTLE_S = 1.1
 """tcpdump reads a block of the kernel after a second at the latest."""
 _BESIDE_BYTES = 250_000
+_BESIDE_ACCOUNT = "beside.json"
+LIMITS_FROM = 0.1
+"""Share of the time from which the kernel's account says that a limit held: that of `analyze`."""
 ACCOUNTED: tuple[Literal["receive_window", "send_buffer"], ...] = ("receive_window", "send_buffer")
 """Limits that the kernel has an account of, too (tcpi_rwnd_limited, tcpi_sndbuf_limited)."""
 
@@ -41,18 +44,31 @@ class Found:
 
 
 def observe(situation: Situation, conditions: Conditions) -> Found:
-    """Run a situation once. Return what is found in its captures. Inside `enter_user_namespace`."""
-    return _found(analyzed(situation, conditions))
+    """Run a situation once. Return what is found in its captures. Inside `enter_user_namespace`.
+
+    A limit of the download beside that the kernel's own account names, too, is true, and left out.
+    """
+    document, kernel = _observed(situation, conditions)
+    found = _found(document)
+    true = {name for name, share in kernel.items() if share >= LIMITS_FROM}
+    return replace(found, beside=found.beside - true)
 
 
 def analyzed(situation: Situation, conditions: Conditions) -> dict[str, Any]:
     """Run a situation once. Return the document of its captures. Inside `enter_user_namespace`."""
+    return _observed(situation, conditions)[0]
+
+
+def _observed(situation: Situation, conditions: Conditions) -> tuple[dict[str, Any], dict[str, float]]:
+    """The document, and the kernel's account of the download beside, as shares of its time."""
     scene = situation.make(conditions)
     with tempfile.TemporaryDirectory(dir=SCRATCH) as scratch:
         captures = _captures(scene, conditions, Path(scratch))
         if scene.edit:
             edits.apply(scene.edit, captures, conditions.seed)
-        return dict(analyze(*(captures[end] for end in scene.ends)).document)
+        document = dict(analyze(*(captures[end] for end in scene.ends)).document)
+        file = Path(scratch) / _BESIDE_ACCOUNT
+        return document, _shares(file) if file.exists() else {}
 
 
 @dataclass(frozen=True)
@@ -73,19 +89,26 @@ def account(situation: Situation, conditions: Conditions) -> Account:
         file = Path(scratch) / "account.json"
         (download,) = scene.server
         captures = _captures(replace(scene, server=[{**download, "account": str(file)}]), conditions, Path(scratch))
-        figures = json.loads(file.read_text("utf-8"))
+        kernel = _shares(file)
         flow = next(one for one in analyze(captures["server"]).document["flows"] if not _is_beside(one))
-    elapsed = figures.pop("elapsed_s")
     limited = flow["b2a"]["limited"]
     assert limited is not None
-    kernel = {name.removesuffix("_s"): seconds / elapsed for name, seconds in figures.items()}
     return Account(kernel, {name: limited[name] for name in ACCOUNTED})
+
+
+def _shares(account: Path) -> dict[str, float]:
+    """Of the time, by limit."""
+    figures = json.loads(account.read_text("utf-8"))
+    elapsed = figures.pop("elapsed_s")
+    return {name.removesuffix("_s"): seconds / elapsed for name, seconds in figures.items()}
 
 
 def _captures(scene: Scene, conditions: Conditions, scratch: Path) -> dict[str, Path]:
     server, client = list(scene.server), list(scene.client)
     if conditions.beside:
-        server.append({"kind": "download", "port": BESIDE, "size": _BESIDE_BYTES})
+        server.append(
+            {"kind": "download", "port": BESIDE, "size": _BESIDE_BYTES, "account": str(scratch / _BESIDE_ACCOUNT)}
+        )
         client.append({"kind": "read", "port": BESIDE, "start_s": 0.1})
     paths = {host: scratch / f"{host}.pcap" for host in scene.ends}
     with Testbed(scene.path, scratch) as testbed:

@@ -27,6 +27,8 @@ from typing import Any
 from studies.analyzer.host_applications import drain, serve
 
 PIECE = 16384
+_DELIVERY_S = 5.0
+"""The kernel's account is read when all is acknowledged, or after so long."""
 _BUSY_TIME = 168
 """Offset of tcpi_busy_time in tcp_info, before tcpi_rwnd_limited and tcpi_sndbuf_limited (us)."""
 PATIENCE_S = 25.0
@@ -104,6 +106,9 @@ def download(
                     time.sleep(end - since)
             left -= connection.send(bytes(min(left, PIECE)))
         if account:
+            until = time.monotonic() + _DELIVERY_S
+            while _unacknowledged(connection) and time.monotonic() < until:
+                time.sleep(0.001)
             info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192)
             busy, window, buffer = (us / 1e6 for us in struct.unpack_from("QQQ", info, _BUSY_TIME))
             figures = {"busy_s": busy, "receive_window_s": window, "send_buffer_s": buffer}
