@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import argparse
 import math
+import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 from studies.apps.links import LINKS
 from studies.apps.runs import (
     SEEDS,
     SIMULATED,
+    Figures,
     Medians,
     Unmeasured,
     link_digest,
@@ -49,9 +52,11 @@ Figures are medians, with the range of the runs in brackets: of the programs ove
 {simulated} seeds; of pages, over the five loads of each run beside the transfers. A run is valid if the emulation's [grade](../reference/emulate.md) is exact or
 usable, each program did at most 1 % of its work, or one thing, later than 1 ms, and the hypervisor gave at most 2 % of the
 CPU time to others. The tolerances are a MOS of {mos}, {load:.0f} % of a load time, and {late:.0f} points of the
-share of a game's answers that are late.
+share of a game's answers that are late. Of load times the 95 % interval of the difference of the medians is in brackets
+(bootstrap over the runs); *spread* is a difference beyond the tolerance whose interval contains zero.
 
 """
+RESAMPLES = 2000
 HEAD = (
     "link", "call MOS, programs", "simulator", "", "page alone, s, programs", "simulator", "",
     "page beside, s, programs", "simulator", "", "game late, programs", "simulator", "",
@@ -70,21 +75,57 @@ def _verdict(holds: bool, difference: str) -> str:
     return difference if holds else f"**{difference}**"
 
 
-def _relative(found: float, truth: float) -> tuple[bool, str]:
+def _ratio(found: float, truth: float) -> float:
+    return 1.0 if found == truth else found / truth
+
+
+@dataclass(frozen=True)
+class LoadTimes:
+    """A median of load times on both sides: its difference as text, and the verdict on it."""
+
+    verdict: Literal["holds", "spread", "misses"]
+    difference: str
+
+    @property
+    def cell(self) -> str:
+        if self.verdict == "spread":
+            return f"{self.difference} *spread*"
+        return _verdict(self.verdict == "holds", self.difference)
+
+
+def load_times(figure: str, programs: Sequence[Figures], simulator: Sequence[Figures]) -> LoadTimes:
+    """Compare the medians of a figure.
+
+    Runs are resampled whole, since loads of one run depend on each other.
+    """
+
+    def median(runs: Sequence[Figures]) -> float:
+        return float(getattr(Medians.of(runs), figure))
+
+    found, truth = median(simulator), median(programs)
     if math.isinf(found) or math.isinf(truth):
-        return found == truth, "both incomplete" if found == truth else "one incomplete"
+        both = found == truth
+        return LoadTimes("holds" if both else "misses", "both incomplete" if both else "one incomplete")
+    draws = random.Random(figure)
+    ratios = sorted(
+        _ratio(median(draws.choices(simulator, k=len(simulator))), median(draws.choices(programs, k=len(programs))))
+        for _ in range(RESAMPLES)
+    )
+    low, high = (ratios[round(share * (RESAMPLES - 1))] - 1 for share in (0.025, 0.975))
     share = found / truth - 1
-    return abs(share) <= LOAD, f"{100 * share:+.0f} %"
+    holds, spread = abs(share) <= LOAD, low <= 0 <= high
+    bounds = ", ".join("more" if not math.isfinite(bound) else f"{100 * bound:+.0f}" for bound in (low, high))
+    return LoadTimes("holds" if holds else "spread" if spread else "misses", f"{100 * share:+.0f} % ({bounds})")
 
 
-def row(name: str, runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[bool]]:
-    """The cells of a link, and which of its claims hold: call, page alone, page beside, game."""
+def row(name: str, runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """The cells of a link, and the verdicts on its claims: call, page alone, page beside, game."""
     programs = [read_figures(run) for run in runs]
     simulator = simulated(name)
     a, b = Medians.of(programs), Medians.of(simulator)
     call = abs(b.call_mos - a.call_mos) <= MOS
     game = abs(b.game_late - a.game_late) <= LATE
-    alone, beside = _relative(b.page_alone, a.page_alone), _relative(b.page_beside, a.page_beside)
+    alone, beside = (load_times(figure, programs, simulator) for figure in ("page_alone", "page_beside"))
 
     def both(figure: str, form: str, scale: float = 1.0) -> list[str]:
         return [
@@ -102,13 +143,14 @@ def row(name: str, runs: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[b
     cells = [
         name,
         *both("call_mos", ".2f"), _verdict(call, f"{b.call_mos - a.call_mos:+.2f}"),
-        *both("page_alone", ".2f"), _verdict(*alone),
-        *loads(), _verdict(*beside),
+        *both("page_alone", ".2f"), alone.cell,
+        *loads(), beside.cell,
         *both("game_late", ".1f", 100), _verdict(game, f"{100 * (b.game_late - a.game_late):+.1f}"),
         *both("down", ".1f", 1e-6), *both("up", ".2f", 1e-6),
         str(len(runs)),
     ]  # fmt: skip
-    return cells, [call, alone[0], beside[0], game]
+    words = ["holds" if holds else "misses" for holds in (call, game)]
+    return cells, [words[0], alone.verdict, beside.verdict, words[1]]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -116,13 +158,18 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
+def _claim(name: str, verdicts: Sequence[str]) -> str:
+    spread = verdicts.count("spread")
+    return f"{name} {verdicts.count('holds')} of {len(verdicts)}" + (f" ({spread} more by spread)" if spread else "")
+
+
 def page(runs: Sequence[Mapping[str, Any]], below: str) -> str:
     """The page of these runs; `below` is kept."""
     by_link = {name: [run for run in runs if run["link"] == name] for name in LINKS}
     measured = {name: row(name, of) for name, of in by_link.items() if of}
-    held = [sum(holds[i] for _, holds in measured.values()) for i in range(4)]
+    verdicts = [[of[i] for _, of in measured.values()] for i in range(4)]
     names = ("call", "page alone", "page beside", "game")
-    claims = ", ".join(f"{name} {count} of {len(measured)}" for name, count in zip(names, held, strict=True))
+    claims = ", ".join(_claim(name, of) for name, of in zip(names, verdicts, strict=True))
     missing = [name for name in LINKS if name not in measured]
     not_measured = f" Not measured: {', '.join(missing)}." if missing else ""
     release = max(run["kernel"] for run in runs) if runs else "-"
