@@ -49,3 +49,21 @@ def test_rows_leave_out_the_names_at_the_ends_when_lines_have_some() -> None:
 def test_rows_of_a_named_data_set_are_found_once_when_layers_share_it() -> None:
     bars: list[vega.Bar] = [{"label": "cubic", "mean": 5.0, "lo": 4.0, "hi": 6.0}]
     assert list(vega.bars(bars, "Goodput (Mb/s)").rows()) == bars
+
+
+def _texts(spec: vega.Specification) -> list[str]:
+    marks = [layer for layer in spec.tree["layer"] if layer["mark"]["type"] == "text"]
+    return [row["name"] for layer in marks for row in spec.datasets[layer["data"]["name"]]]
+
+
+@pytest.mark.finding("U33")
+def test_recommended_point_is_named_when_others_are_better_in_one_figure() -> None:
+    def row(label: str, goodput: float, rtt: float) -> vega.ConfigurationPoint:
+        ends = {"goodput_lo": goodput, "goodput_hi": goodput, "rtt_lo": rtt, "rtt_hi": rtt}
+        return {"label": label, "variant": label.partition(",")[0], "goodput": goodput, "rtt": rtt, **ends}
+
+    rows = [row("cubic, auto buffers", 15.0, 160.0), row("bbr3, auto buffers", 14.9, 40.0), row("reno, 64 KiB", 2, 50)]
+    spec = vega.trade_off(rows, "bbr3, auto buffers")
+    assert _texts(spec) == ["recommended:\nbbr3\nauto buffers", "cubic\nauto buffers"]
+    assert sum(layer["mark"].get("size") == 230 for layer in spec.tree["layer"]) == 1
+    assert "recommended" not in " ".join(_texts(vega.trade_off(rows)))

@@ -81,8 +81,8 @@ def test_swept_values_are_numbers_in_one_unit(values: list[Any], found: Any) -> 
 def test_sweep_over_a_number_has_a_curve_before_its_table() -> None:
     page = _sweep(["1 Mb/s", "2 Mb/s", "8 Mb/s"])
     first = page.sections[0].blocks[0]
-    assert isinstance(first, Chart) and first.title == "Goodput over hop.air.rate"
-    assert next(iter(figures(page))) == "goodput-over-hop-air-rate"
+    assert isinstance(first, Chart) and first.title == "Goodput over rate of air"
+    assert next(iter(figures(page))) == "goodput-over-rate-of-air"
     assert [section.title for section in page.sections][:2] == ["Over the swept values", "Points"]
     assert _sweep(["1 Mb/s", "2 Mb/s"]).sections[0].title == "Points"
 

@@ -55,7 +55,10 @@ def page(document: Comparison, panels: Sequence[Panel], given: RunInput) -> Page
         because=" ".join(household_answer.reasons(document) if of_apps else reasons(document, metrics)),
         sections=[
             *(household_answer.sections(document) if of_apps else []),
-            Section("Goodput against delay", [_trade_off(metrics), _intervals(document, metrics)]),
+            Section(
+                "Goodput against delay",
+                [_trade_off(metrics, recommended_label(document)), _intervals(document, metrics)],
+            ),
             Section("Ranking", [_ranking(document, metrics, several)], _rule(document)),
             *([] if of_apps else _loads(document)),
             *_prices(document),
@@ -262,7 +265,7 @@ def _ranking(document: Comparison, metrics: Mapping[str, Metrics], several: bool
     return Table(columns, rows, reading, emphasis)
 
 
-def _trade_off(metrics: Mapping[str, Metrics]) -> Chart:
+def _trade_off(metrics: Mapping[str, Metrics], recommended: str | None) -> Chart:
     rows: list[vega.ConfigurationPoint] = []
     for label, of in metrics.items():
         goodput, rtt = of.get("goodput_bps"), of.get("rtt_p95_ms")
@@ -283,9 +286,10 @@ def _trade_off(metrics: Mapping[str, Metrics]) -> Chart:
     reading = (
         "Each point is a configuration, its lines are the 95 % intervals, or join two modes or a few values that are "
         "far apart. The best configurations "
-        "are at the upper left: high goodput, low delay. The pointer over a point shows the name."
+        "are at the upper left: high goodput, low delay. A ring marks the recommended one. The pointer over a point "
+        "shows the name."
     )
-    return Chart("Goodput against delay", reading, vega.trade_off(rows))
+    return Chart("Goodput against delay", reading, vega.trade_off(rows, recommended))
 
 
 def _intervals(document: Comparison, metrics: Mapping[str, Metrics]) -> Chart:

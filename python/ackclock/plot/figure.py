@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError
-from ackclock.plot import vega
+from ackclock.plot import svg_text, vega
 from ackclock.plot.time_series import Panel
 
 FORMATS = (".svg", ".pdf", ".png", ".csv", ".html", ".json")
@@ -55,7 +55,7 @@ class Plot:
             "resolve": {"scale": dict.fromkeys(("color", "strokeDash", "shape"), "independent")},
             # Vega-Lite finds named data sets at the top of a specification only.
             "datasets": {name: rows for chart in self._charts for name, rows in chart.datasets.items()},
-            "config": vega.CONFIG,
+            "config": {**vega.CONFIG, "font": svg_text.FONT},
             "background": "white",
         }
 
@@ -73,10 +73,10 @@ class Plot:
         return text.getvalue()
 
     def to_svg(self) -> str:
-        """The drawing as SVG; its text stays text."""
+        """The drawing as SVG. Its text stays text and has the same widths with any font."""
         import vl_convert
 
-        return str(vl_convert.vegalite_to_svg(self.spec))
+        return svg_text.with_lengths(str(vl_convert.vegalite_to_svg(self.spec)))
 
     def save(self, path: Path | str) -> Path:
         """Write the drawing; the suffix is the format: .svg, .pdf, .png, .csv (the drawn values),

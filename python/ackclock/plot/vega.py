@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache, wraps
 from importlib.metadata import version
 from math import isnan
-from typing import TYPE_CHECKING, Any, NotRequired, ParamSpec, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, ParamSpec, TypedDict, TypeVar
 
 from ackclock.plot.theme import GRID, INK, MUTED, PALETTE, VEGA_DASHES, spread
 from ackclock.plot.time_series import Panel
@@ -53,11 +53,20 @@ CONFIG: Mapping[str, str | Style] = {
         "titleFontSize": 12,
         "labelLimit": 320,
     },
-    "legend": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "labelLimit": 320},
+    "legend": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "titleFontWeight": "normal",
+        "labelFontSize": 12,
+        "labelLimit": 320,
+    },
+    "header": {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal"},
     "title": {"color": INK, "subtitleColor": MUTED, "anchor": "start", "fontWeight": 600},
     "text": {"color": INK},
 }
 """The style of all charts."""
+NAME_LINES = 0.2
+"""Height of a configuration's name of some lines, as a share of the chart's."""
 LABELS = "labels"
 """The name of a layer that names the lines at their ends. On narrow paper a legend replaces it."""
 
@@ -115,7 +124,8 @@ class Specification:
         parts: list[Any] = [self.tree]
         while parts:
             part = parts.pop(0)
-            parts = [*(inner for key in ("layer", "vconcat") for inner in part.get(key, ())), *parts]
+            further = [part["spec"]] if "spec" in part else []
+            parts = [*further, *(inner for key in ("layer", "vconcat") for inner in part.get(key, ())), *parts]
             data = part.get("data")
             if not data or part.get("name") == LABELS or data in seen:
                 continue
@@ -277,9 +287,9 @@ Point = TypeVar("Point", bound=GoodputAndDelay)
 
 
 @unvalidated
-def trade_off(rows: Sequence[ConfigurationPoint]) -> Specification:
+def trade_off(rows: Sequence[ConfigurationPoint], recommended: str | None = None) -> Specification:
     """Goodput against p95 RTT, a point per configuration with its 95 % intervals: up and to the
-    left is better.
+    left is better. The configuration with the label ``recommended`` has a ring and its name.
     """
     import altair as alt
 
@@ -320,24 +330,39 @@ def trade_off(rows: Sequence[ConfigurationPoint]) -> Specification:
     points = base.mark_point(filled=True, size=70, opacity=0.9).encode(
         x=x, y=y, color=colour, shape=shape, tooltip=hover
     )
-    names = (
-        alt.Chart(alt.InlineData(values=_frontier(rows, 1.05 * top)))
-        .mark_text(align="left", dx=9, dy=11, fontSize=11, color=INK)
-        .encode(x=x, y=y, text="label:N")
-    )
-    return Specification.of(alt.layer(across, along, points, names).properties(width=WIDTH, height=300))
+    chosen = [row for row in rows if row["label"] == recommended]
+    ring = alt.Chart(alt.InlineData(values=chosen)).mark_point(size=230, strokeWidth=1.6, color=INK, opacity=1.0)
+    layers = [across, along, points, *([ring.encode(x=x, y=y)] if chosen else [])]
+    sides: tuple[tuple[Literal["left", "right"], int], ...] = (("left", 1), ("right", -1))
+    for align, side in sides:
+        room = (0.35 * (domain[1] - domain[0]), NAME_LINES * 1.05 * top)
+        named = [row for row in _named(rows, recommended, room) if (row["rtt"] < sum(domain) / 2) == (side > 0)]
+        if named:
+            texts = [{**row, "name": _in_lines(row["label"], row["label"] == recommended)} for row in named]
+            mark = alt.Chart(alt.InlineData(values=texts)).mark_text(
+                align=align, baseline="top", dx=11 * side, dy=4, fontSize=11, lineBreak="\n", color=INK
+            )
+            layers.append(mark.encode(x=x, y=y, text="name:N"))
+    return Specification.of(alt.layer(*layers).properties(width=WIDTH, height=300))
 
 
-def _frontier(rows: Sequence[ConfigurationPoint], height: float) -> list[ConfigurationPoint]:
-    """The configurations on the Pareto front of goodput and delay that have a name, from the
-    highest goodput on: names are a line apart. ``height`` is the goodput at the top of the chart.
+def _named(
+    rows: Sequence[ConfigurationPoint], recommended: str | None, room: tuple[float, float]
+) -> list[ConfigurationPoint]:
+    """The configurations that have a name: the recommended one, and those of the Pareto front of
+    goodput and delay whose names do not lie on another. ``room`` is a name's, in ms and Mb/s.
     """
-    front = _front(rows)
-    named: list[ConfigurationPoint] = []
-    for row in reversed(front):
-        if not named or row["goodput"] < named[-1]["goodput"] - 0.06 * height:
+    named = [row for row in rows if row["label"] == recommended]
+    for row in reversed(_front(rows)):
+        apart = [(abs(row["rtt"] - other["rtt"]), abs(row["goodput"] - other["goodput"])) for other in named]
+        if all(across > room[0] or along > room[1] for across, along in apart):
             named.append(row)
     return named
+
+
+def _in_lines(label: str, recommended: bool) -> str:
+    lines = label.replace(", ", "\n")
+    return f"recommended:\n{lines}" if recommended else lines
 
 
 class Bar(TypedDict):

@@ -1,15 +1,18 @@
-"""Curves of a sweep over a number: goodput, delay and retransmissions, a line for each combination
-of the other swept values.
+"""Curves of a sweep over a number: goodput, delay and retransmissions, with a colour for each value
+of another key, and a panel for each combination of the rest.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InvalidValue
+from ackclock.format import setting
 from ackclock.input import units
+from ackclock.plot.axis_titles import is_share, key_title, with_unit, within
 from ackclock.plot.sweep_chart import CurvePoint, Curves, swept
 from ackclock.report.page import Chart
 from ackclock.simulation.model_tables import drawn_range
@@ -20,7 +23,10 @@ if TYPE_CHECKING:
 MIN_VALUES = 3
 """Minimum number of values of a curve."""
 MAX_CURVES = 14
-"""Maximum lines of a chart: two of each colour."""
+"""Maximum lines of a chart of one panel: two of each colour."""
+MAX_COLOURS = 7
+"""Maximum lines of a chart that has panels for the other swept values."""
+MAX_PANELS = 9
 LOG_RATIO = 50
 """Ratio of the largest to the smallest value from which on the axis is logarithmic."""
 _METRICS = (
@@ -35,39 +41,109 @@ _UNITS: tuple[tuple[Callable[[object], int], Sequence[tuple[str, float]]], ...] 
 )
 
 
-def curves(cells: Sequence[SweepCell], name_of: Callable[[Mapping[str, Any]], str]) -> list[Chart]:
+@dataclass(frozen=True)
+class Placing:
+    """Where each swept key stands in a figure: as colour, and as panels; empty without one."""
+
+    colour: str
+    panels: Sequence[str]
+
+    @classmethod
+    def of(cls, points: Sequence[Mapping[str, Any]]) -> Placing:
+        """One key as the colour, the congestion control before all others, then the one with most
+        values that still have a colour each; the others together as panels.
+
+        >>> points = [{"rate": rate, "tcp.variant": name} for rate in "abc" for name in "xy"]
+        >>> Placing.of(points)
+        Placing(colour='tcp.variant', panels=['rate'])
+        """
+        counts = {key: len({setting(point[key]) for point in points}) for key in points[0]}
+        varied = [key for key, count in counts.items() if count > 1]
+        if not varied:
+            return cls("", ())
+        few = [key for key in varied if counts[key] <= MAX_COLOURS] or varied[:1]
+        colour = max(few, key=lambda key: (key.endswith("variant"), counts[key]))
+        return cls(colour, [key for key in varied if key != colour])
+
+    def line(self, point: Mapping[str, Any]) -> str:
+        """The line of a point; "all" without a colour."""
+        return setting(point[self.colour]) if self.colour else "all"
+
+    def panel(self, point: Mapping[str, Any]) -> str:
+        """The panel of a point; empty where there is one only."""
+        if len(self.panels) < 2:
+            return "".join(setting(point[key]) for key in self.panels)
+        return ", ".join(f"{within(key_title(key))} {setting(point[key])}" for key in self.panels)
+
+    @property
+    def panels_title(self) -> str:
+        """The title above the panels: of their key, if that is one."""
+        return key_title(self.panels[0]) if len(self.panels) == 1 else ""
+
+    @property
+    def line_title(self) -> str:
+        """The title of the legend."""
+        return key_title(self.colour) if self.colour else ""
+
+
+def curves(cells: Sequence[SweepCell]) -> list[Chart]:
     """A chart for each metric over the swept number with most values; none without a number of at
-    least `MIN_VALUES` values. ``name_of`` names a combination of swept values.
+    least `MIN_VALUES` values. Another key has the colours, and the rest panels.
     """
     numbers = {key: found for key in cells[0]["params"] if (found := numbers_of([c["params"][key] for c in cells]))}
     if not numbers:
         return []
     key = max(numbers, key=lambda name: len(set(numbers[name][0])))
     x, unit = numbers[key]
+    if is_share(key) and not unit:
+        x, unit = [100.0 * value for value in x], "%"
     others = [{name: value for name, value in cell["params"].items() if name != key} for cell in cells]
-    lines = [name_of(other) or "all" for other in others]
-    shown = list(dict.fromkeys(lines))[:MAX_CURVES]
+    place = Placing.of(others)
+    lines, panels = ([of(other) for other in others] for of in (place.line, place.panel))
+    shown = list(dict.fromkeys(lines))[: MAX_COLOURS if place.panels else MAX_CURVES]
+    shown_panels = list(dict.fromkeys(panels))[:MAX_PANELS]
     positive = [value for value in x if value > 0]
     log = len(positive) == len(x) and max(positive) >= LOG_RATIO * min(positive)
+    reading = _reading(len(shown), len(set(lines)), place.line_title) + _left_out(len(shown_panels), len(set(panels)))
     made = []
     for metric, title, of, scale in _METRICS:
         rows: list[CurvePoint] = []
-        for cell, at, line in zip(cells, x, lines, strict=True):
+        for cell, at, line, panel in zip(cells, x, lines, panels, strict=True):
             estimate = cell["metrics"].get(metric)
-            if estimate is None or estimate["mean"] is None or line not in shown:
+            if estimate is None or estimate["mean"] is None or line not in shown or panel not in shown_panels:
                 continue
             lo, hi = drawn_range(estimate)
-            rows.append({"line": line, "x": at, "y": scale * estimate["mean"], "lo": scale * lo, "hi": scale * hi})
+            row: CurvePoint = {
+                "line": line,
+                "x": at,
+                "y": scale * estimate["mean"],
+                "lo": scale * lo,
+                "hi": scale * hi,
+            }
+            rows.append({**row, "panel": panel} if place.panels else row)
         if not rows:
             continue
-        figure: Curves = {"x": f"{key} ({unit})" if unit else key, "y": f"{title} ({of})", "log_x": log, "rows": rows}
-        made.append(Chart(f"{title} over {key}", _reading(len(shown), len(set(lines))), swept(figure)))
+        figure: Curves = {
+            "x": with_unit(key_title(key), unit),
+            "y": f"{title} ({of})",
+            "log_x": log,
+            "rows": rows,
+            "lines": place.line_title,
+            "panels": place.panels_title,
+        }
+        made.append(Chart(f"{title} over {within(key_title(key))}", reading, swept(figure)))
     return made
 
 
-def _reading(shown: int, lines: int) -> str:
+def _reading(shown: int, lines: int, title: str) -> str:
     reading = "Points are means over seeds, vertical lines their 95 % intervals."
-    return reading + (f" The first {shown} of {lines} combinations of the other swept values." if lines > shown else "")
+    return reading + (f" The first {shown} of {lines} values of the {within(title)}." if lines > shown else "")
+
+
+def _left_out(shown: int, panels: int) -> str:
+    return (
+        f" The first {shown} of {panels} combinations of the other values; the table has all." if panels > shown else ""
+    )
 
 
 def numbers_of(values: Sequence[Any]) -> tuple[list[float], str] | None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from ackclock.format import rate, setting, three
-from ackclock.input.scenario.sweep_paths import short_paths
 from ackclock.plot import vega
+from ackclock.plot.axis_titles import key_title, point_label
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table
@@ -39,9 +39,8 @@ def picked(points: Sequence[T]) -> Sequence[T]:
 
 
 def label(params: Mapping[str, Any]) -> str:
-    """The swept values of a point, with short names."""
-    named = zip(short_paths(list(params)), params.values(), strict=True)
-    return ", ".join(f"{name} {setting(value)}" for name, value in named)
+    """The swept values of a point, in words."""
+    return point_label({path: setting(value) for path, value in params.items()})
 
 
 def page(document: Sweep, given: RunInput, panels: Sequence[Panel]) -> Page:
@@ -59,7 +58,7 @@ def page(document: Sweep, given: RunInput, panels: Sequence[Panel]) -> Page:
         ),
         because=_because(best),
         sections=[
-            *([Section("Over the swept values", drawn)] if (drawn := curves(cells, label)) else []),
+            *([Section("Over the swept values", drawn)] if (drawn := curves(cells)) else []),
             *([time_section(panels, "the lowest seed of some points")] if panels else []),
             Section("Points", [*([] if drawn else [_chart(cells)]), _table(cells)]),
             Section("The link at the first point", [link_path(scenario["hop"], scenario.get("tunnel", ()))]),
@@ -84,7 +83,7 @@ def _because(cell: SweepCell) -> str:
 def _table(cells: Sequence[SweepCell]) -> Table:
     keys = list(cells[0]["params"])
     columns = [
-        *(Column(key) for key in keys),
+        *(Column(key_title(key)) for key in keys),
         Column("n", numeric=True),
         Column("Goodput (Mb/s)", numeric=True),
         Column("p95 RTT (ms)", numeric=True),

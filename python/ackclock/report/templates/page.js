@@ -15,8 +15,8 @@
 
   // Charts
 
-  const NARROW = 620, SIDE = 66, EDGE = 14, SYMBOL = 34, LETTER = 6.6, CATEGORY = 0.42, FILE_WIDTH = 900;
-  const units = spec => spec.vconcat ? spec.vconcat.flatMap(units) : spec.layer ? [spec, ...spec.layer.flatMap(units)] : [spec];
+  const NARROW = 620, SIDE = 66, EDGE = 14, SYMBOL = 34, LETTER = 6.6, CATEGORY = 0.42, FILE_WIDTH = 900, PANEL = 110, GAP = 18;
+  const units = spec => spec.vconcat ? spec.vconcat.flatMap(units) : spec.facet ? [spec, ...units(spec.spec)] : spec.layer ? [spec, ...spec.layer.flatMap(units)] : [spec];
 
   // Names of categories in lines that fit: a line ends at a comma, or at a space.
   const lined = (name, letters) => name.split(/(?<=,) /).flatMap(part => part.length > letters ? wrapped(part, letters) : [part]).reduce((lines, part) =>
@@ -34,7 +34,10 @@
   const fitted = (chart, width) => {
     const spec = copied(chart), narrow = width < NARROW;
     delete spec.padding;
-    if (spec.vconcat) for (const part of spec.vconcat) part.width = Math.max(120, width - SIDE - EDGE);
+    if (spec.facet) {
+      if (narrow) spec.columns = spec.columns > 1 && width >= 2 * PANEL + SIDE ? 2 : 1;
+      spec.spec.width = Math.max(PANEL, Math.floor((width - SIDE - EDGE) / spec.columns) - GAP);
+    } else if (spec.vconcat) for (const part of spec.vconcat) part.width = Math.max(120, width - SIDE - EDGE);
     else { spec.width = width; spec.autosize = { type: "fit-x", contains: "padding" }; }
     if (narrow) categories(spec, width);
     const labelled = spec.layer && spec.layer.some(layer => layer.name === page.labels);
