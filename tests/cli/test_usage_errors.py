@@ -51,7 +51,7 @@ CAPTURE = "a pcap, pcapng, snoop or ERF capture"
 # and what to do (parts of them)
 MISTAKES = [
     # the command line itself
-    ("frobnicate", "COMMAND", 'no command "frobnicate"', "compare, simulate"),
+    ("frobnicate", "COMMAND", 'no command "frobnicate"', "compare, advise"),
     ("simulat scenario.toml", "COMMAND", 'no command "simulat"', "did you mean simulate?"),
     ("--frob", "--frob", "!has no option --frob", "ackclock --help"),
     ("simulate", "SCENARIO", "!simulate requires SCENARIO", "usage: ackclock simulate"),
