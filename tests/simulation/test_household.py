@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 from ackclock import cli
+from ackclock.input.document import read_document
 from ackclock.simulation.household import (
+    FILE,
     TARGETS,
+    figures,
     household_draft,
     is_household,
     judgement,
     mos_text,
     whole_percent,
 )
+from ackclock.simulation.plan import build_plan
 from ackclock.simulation.run import Simulation, simulate_scenario
 
 SLOW = """title = "slow"
@@ -42,6 +47,32 @@ def test_bloated_line_holds_nothing_and_cake_holds_all(tmp_path: Path) -> None:
         "a call",
         "a game",
     ]
+
+
+@pytest.mark.finding("U51")
+def test_download_and_each_other_application_have_a_device_of_their_own(tmp_path: Path) -> None:
+    link = tmp_path / "line.toml"
+    link.write_text(SLOW.format(queue='{ kind = "cake" }'))
+    plan = build_plan(household_draft(str(link)).check(), 1).document
+    devices: dict[str, set[int]] = {}
+    for flow in plan["flows"]:
+        devices.setdefault(flow["name"].partition("-")[0], set()).add(flow.get("device", 0))
+    assert plan["clients"] == 1, "one station of the link"
+    assert devices == {"call": {0}, "game": {1}, "page": {2}, "download": {3}, "upload": {4}}
+
+
+@pytest.mark.finding("U51")
+def test_page_has_less_of_a_line_with_cake_when_the_download_is_another_host(tmp_path: Path) -> None:
+    link = tmp_path / "line.toml"
+    link.write_text(SLOW.format(queue='{ kind = "cake" }'))
+    draft = household_draft(str(link))
+    as_one = draft.replaced({"flow": [{**flow, "device": 1} for flow in read_document(FILE).data["flow"]]})
+    load_s = {}
+    for name, scenario in (("own", draft), ("one", as_one)):
+        load_s[name] = median(
+            figures(summary)["page_load_s"] for summary in simulate_scenario(scenario.check()).summaries
+        )
+    assert load_s["own"] > 1.05 * load_s["one"], load_s
 
 
 def test_page_that_is_not_complete_misses_its_target(tmp_path: Path) -> None:
@@ -75,5 +106,5 @@ def test_command_prints_the_verdict_first_and_has_it_in_the_document(
     assert capsys.readouterr().out.startswith("Beside a download and an upload the link holds ")
     assert cli.run([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["household"]["version"] == 1 and len(document["household"]["targets"]) == 3
+    assert document["household"]["version"] == 2 and len(document["household"]["targets"]) == 3
     assert cli.run(["simulate", "x.toml", "--household", "vdsl2-50m"]) == 2

@@ -330,6 +330,8 @@ class Flow(_Input):
     over: Sequence[str] | None = None
     """Names of the hops that it crosses; all when None."""
     count: int | None = None
+    device: int | None = None
+    """The device of the client that has the flows; 1 when None."""
     start: Time | None = None
     stop: Time | None = None
     repeat: Mapping[str, Any] | None = None

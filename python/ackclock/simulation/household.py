@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ackclock.input.scenario.draft import Draft
 
 FILE = Path(__file__).resolve().parents[1] / "household.toml"
-VERSION = 1
+VERSION = 2
 """Of the flows in household.toml and of the targets."""
 FIRST_PAGE = "page-1"
 """The load before the download and the upload begin."""

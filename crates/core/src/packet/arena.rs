@@ -87,18 +87,19 @@ pub struct Arena {
     free: Vec<BodyId>,
     /// Number of additional packets per shared body; few bodies are shared.
     shared: BTreeMap<BodyId, u32>,
-    /// By simulated flow: the client; empty if no element needs it.
-    clients: Vec<u32>,
+    /// By simulated flow: the host at the client's end; empty if no element needs it.
+    client_hosts: Vec<u32>,
 }
 
 impl Arena {
-    /// Sets the client of each simulated flow. Each flow has its own server.
-    pub fn set_clients(&mut self, clients: Vec<u32>) {
-        self.clients = clients;
+    /// Sets the host at the client's end of each simulated flow, by any number. Each flow has its own
+    /// server.
+    pub fn set_client_hosts(&mut self, hosts: Vec<u32>) {
+        self.client_hosts = hosts;
     }
 
-    pub(crate) fn client_of(&self, flow: u32) -> Option<u32> {
-        self.clients.get(flow as usize).copied()
+    pub(crate) fn client_host_of(&self, flow: u32) -> Option<u32> {
+        self.client_hosts.get(flow as usize).copied()
     }
 
     #[inline]

@@ -118,13 +118,13 @@ impl Arena {
     }
 
     /// Source and destination host. A real packet has addresses; a simulated one has a server of
-    /// its own and its client, in this order in both directions, if the arena knows the client.
+    /// its own and its client's host, in this order in both directions, if the arena knows the host.
     pub fn addresses(&self, packet: &Packet) -> Option<([u8; 16], [u8; 16])> {
         match self.get(packet.body) {
             Body::Raw(bytes) => raw::Ip::read(bytes).map(|ip| (ip.from, ip.to)),
             Body::Encapsulated(outer) => Some((simulated_address(b't', outer.tunnel), simulated_address(b'u', outer.tunnel))),
             _ => {
-                let client = self.client_of(packet.flow)?;
+                let client = self.client_host_of(packet.flow)?;
                 Some((simulated_address(b's', packet.flow), simulated_address(b'c', client)))
             }
         }

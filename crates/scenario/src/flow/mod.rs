@@ -38,6 +38,10 @@ pub struct Flow {
     /// Number of such flows, assigned to the clients in rotation.
     #[key(default = 1, example = 6, unit = "flows")]
     pub count: Count,
+    /// The device of the client that has the flows, behind its one address on the link's medium and in captures.
+    /// To a queue that is fair between hosts each device is one.
+    #[key(example = 2, unit = "number", absent = "1, the only device")]
+    pub device: Option<Count>,
     /// Time of the start, or a range from which each flow draws it.
     #[key(default = "0 s", example = "uniform(5 s, 10 s)")]
     pub start: SomeTime,

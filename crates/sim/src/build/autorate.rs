@@ -42,6 +42,7 @@ fn ping_flow(plan: &Plan, pinged: &PingedHop) -> Flow {
     Flow {
         name: format!("autorate.{}.{}", plan.hops[pinged.hop].name, pinged.client),
         client: pinged.client,
+        device: 0,
         direction: Direction::Up,
         hops: (0..plan.hops.len()).collect(),
         start: UniformTime { low_ps: 0, high_ps: 0 },

@@ -67,10 +67,10 @@ impl FlowEndpoints {
     }
 }
 
-/// The metrics cache of each pair of hosts: server, client. Flows with equal client and hops
+/// The metrics cache of each pair of hosts: server, client. Flows with equal client, device and hops
 /// connect the same hosts.
 #[derive(Default)]
-struct MetricsCaches(BTreeMap<(u32, Vec<usize>), [SharedPathMetrics; 2]>);
+struct MetricsCaches(BTreeMap<(u32, u32, Vec<usize>), [SharedPathMetrics; 2]>);
 
 impl MetricsCaches {
     /// By end: its cache, if its host has one.
@@ -79,7 +79,7 @@ impl MetricsCaches {
         if enabled == [false, false] {
             return [None, None];
         }
-        let [server, client] = self.0.entry((flow.client, flow.hops.clone())).or_default().clone();
+        let [server, client] = self.0.entry((flow.client, flow.device, flow.hops.clone())).or_default().clone();
         [enabled[0].then_some(server), enabled[1].then_some(client)]
     }
 }

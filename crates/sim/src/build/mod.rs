@@ -15,10 +15,11 @@ mod routes;
 pub use endpoints::{FlowEndpoints, Role};
 pub use hop::Chain;
 
-use crate::plan::{Direction, Plan};
+use crate::plan::{Direction, Flow, Plan};
 use ackclock_core::element::Port;
 use ackclock_core::network::NetworkBuilder;
 use ackclock_core::{Network, NodeId};
+use std::collections::BTreeMap;
 
 /// One direction of one hop: a chain of elements that all clients share, or a chain for each
 /// client.
@@ -96,6 +97,17 @@ fn assemble(plan: &Plan, options: &BuildOptions) -> BuiltNetwork {
     routes::connect(&routed, &directed_hops, &[flows.as_slice(), pings.as_slice()].concat(), &mut builder);
     host_queue::connect(plan, &directed_hops, &flows, &mut builder);
     let mut network = builder.build();
-    network.arena.set_clients(routed.flows.iter().map(|flow| flow.client).collect());
+    network.arena.set_client_hosts(client_hosts(&routed));
     BuiltNetwork { network, directed_hops, flows }
+}
+
+/// By flow: the number of the host at its client's end. The first device of a client has the client's number, and
+/// all others follow the clients.
+fn client_hosts(plan: &Plan) -> Vec<u32> {
+    let mut further: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    let host = |flow: &Flow| {
+        let next = plan.clients + further.len() as u32;
+        if flow.device == 0 { flow.client } else { *further.entry((flow.client, flow.device)).or_insert(next) }
+    };
+    plan.flows.iter().map(host).collect()
 }

@@ -11,6 +11,9 @@ use serde::Deserialize;
 pub struct Flow {
     pub name: String,
     pub client: u32,
+    /// The client's device, from 0; a host of its own to queues that count hosts.
+    #[serde(default)]
+    pub device: u32,
     pub direction: Direction,
     /// Indices of the hops that the flow crosses: contiguous, in path order from the server for
     /// both directions.

@@ -75,3 +75,38 @@ fn queue_of_each_kind_needs_all_its_keys_and_accepts_no_other() {
     assert!(!accepted(&with(&fq_codel, json!({"bytes": null}))));
     assert!(!accepted(&with(&fq_codel, json!({"mtu": 1u64 << 32}))));
 }
+
+/// Packets of each flow that arrive, of three sources of 800 kb/s each on a link of 1.2 Mb/s; each flow by the
+/// client and the device that has it.
+fn shares(cake_hosts: bool, ends: [(u32, u32); 3]) -> [u64; 3] {
+    let mut narrow = hop_direction(1_200_000, 5, 0);
+    narrow["queue"] = json!({"kind": "cake", "packets": 1000, "bytes": 4_000_000, "target_ps": 5e9 as u64,
+        "interval_ps": 1e11 as u64, "mtu": 1514, "signal": "drop", "flows": 1024, "quantum": 1514, "hosts": cake_hosts});
+    let flow = |(number, (client, device)): (usize, (u32, u32))| {
+        let mut flow = cbr(&format!("c{number}"), &[0]);
+        (flow["client"], flow["device"]) = (json!(client), json!(device));
+        flow
+    };
+    let flows: Vec<Value> = ends.into_iter().enumerate().map(flow).collect();
+    let mut plan = plan(20_000, json!([hop("narrow", narrow, hop_direction(0, 5, 0))]), json!(flows));
+    plan["clients"] = json!(2);
+    let result = go(&plan);
+    [0, 1, 2].map(|flow| (result.summary.flows[flow].goodput_bps.expect("a goodput") * 20.0 / 8.0 / 972.0) as u64)
+}
+
+// finding("U51")
+#[test]
+fn cake_is_fair_between_devices_of_a_client_as_between_clients() {
+    // 3000 packets of 20 s: half to the host with one flow, and a quarter to each of the other's two.
+    let near = |found: [u64; 3], wanted: [u64; 3]| {
+        assert!(found.iter().zip(wanted).all(|(found, wanted)| found.abs_diff(wanted) < wanted / 10), "{found:?}");
+    };
+    let devices = shares(true, [(0, 0), (0, 0), (0, 1)]);
+    near(devices, [750, 750, 1500]);
+    // Another client alike, and its second device is no device of the first client.
+    near(shares(true, [(0, 0), (0, 0), (1, 0)]), [750, 750, 1500]);
+    near(shares(true, [(0, 1), (1, 1), (1, 1)]), [1500, 750, 750]);
+    // One device, or a queue that does not count hosts: each flow alike.
+    near(shares(true, [(0, 0), (0, 0), (0, 0)]), [1000; 3]);
+    near(shares(false, [(0, 0), (0, 0), (0, 1)]), [1000; 3]);
+}

@@ -149,6 +149,9 @@ impl Single<'_> {
         let mut keys = self.shared.clone();
         keys.insert("name".into(), self.name.as_str().into());
         keys.insert("client".into(), self.client.into());
+        if let Some(device) = self.flow.device.filter(|device| device.0 > 1) {
+            keys.insert("device".into(), (device.0 - 1).into());
+        }
         keys.insert("start".into(), json!(self.start));
         keys.insert("stop_ps".into(), json!(self.stop_ps));
         keys

@@ -235,6 +235,16 @@ mod tests {
     }
 
     #[test]
+    fn device_of_a_flow_is_in_its_plan_when_it_is_not_the_first() {
+        let device = |number: i64| {
+            let flow = table!("workload" => table!("kind" => "bulk"), "device" => number, "count" => 3);
+            each(&plan(vec![hop("a")], flow), "/device")
+        };
+        assert_eq!(device(1), vec![Json::Null; 3]);
+        assert_eq!(device(3), vec![json!(2); 3]);
+    }
+
+    #[test]
     fn connection_is_split_at_proxies_and_its_last_part_has_the_flow_s_name() {
         let pep = table!("handshake" => "through");
         let with_pep = table!("name" => "b", "rate" => "1 Mb/s", "delay" => "5 ms", "pep" => pep);

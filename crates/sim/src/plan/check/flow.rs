@@ -124,7 +124,9 @@ pub fn check_page(plan: &Plan, number: usize) -> Checked {
     let is_first = connection == 0 && !plan.flows[..number].iter().any(|other| is_load(other, load));
     let follows = number.checked_sub(1).is_some_and(|before| {
         let before = &plan.flows[before];
-        let alike = before.client == flow.client && before.hops == flow.hops && before.direction == flow.direction;
+        let alike = (before.client, before.device) == (flow.client, flow.device)
+            && before.hops == flow.hops
+            && before.direction == flow.direction;
         let workload = connection.checked_sub(1).map(|connection| WorkloadConfig::Page { page, load, connection });
         alike && Some(before.workload) == workload
     });
