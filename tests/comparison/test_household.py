@@ -9,12 +9,12 @@ import pytest
 
 import ackclock
 from ackclock import cli
-from ackclock.arguments.compare import GOALS as NAMED
 from ackclock.arguments.compare import HOUSEHOLD_QUEUES, CompareArguments
 from ackclock.comparison.judgement import HouseholdJudge
 from ackclock.comparison.terminal_tables import tables
 from ackclock.errors import InputError
-from ackclock.simulation.goals import GOALS, app_scores, targets_met, value
+from ackclock.goals import GOALS, TRANSFER_GOALS
+from ackclock.simulation.goals import app_scores, score, targets_met, value
 from ackclock.simulation.loads import HOUSEHOLD
 from tests.support.documents import follows
 
@@ -46,8 +46,13 @@ def _decided(
     return recommended, {label: [harm.text for harm in harms] for label, harms in judge.harm.items() if harms}
 
 
-def test_goals_of_the_command_are_those_of_the_scores() -> None:
-    assert set(NAMED) == set(GOALS)
+@pytest.mark.finding("U52")
+def test_each_goal_has_a_score() -> None:
+    span = {"from_s": 0.0, "end_s": 10.0}
+    flows = [{"direction": one, "variant": "cubic", "goodput_bps": 1e6, **span} for one in ("down", "up")]
+    of_transfers = {goal for goal in TRANSFER_GOALS if score(goal, None, flows, 10.0) > 0.0}
+    of_apps = {name.removeprefix("score_") for name in app_scores(GOOD)}
+    assert of_transfers | of_apps == set(GOALS)
 
 
 def test_target_counts_before_any_goodput_and_goodput_after_it() -> None:
@@ -88,6 +93,7 @@ def test_goal_of_one_application_counts_its_own_target_and_figure() -> None:
     )
 
 
+@pytest.mark.finding("U49")
 def test_bloated_line_gets_a_queue_that_keeps_people_apart(bloated: ackclock.Comparison) -> None:
     document = bloated.document
     follows("compare", document)
@@ -126,6 +132,7 @@ def test_people_stand_first_on_the_terminal_and_in_the_report(bloated: ackclock.
     assert page.subtitle.endswith("2 seeds each, a household of 60 s")
 
 
+@pytest.mark.finding("U49")
 def test_managed_line_is_kept_as_it_is() -> None:
     document = ackclock.compare([MANAGED], variants=["cubic", "reno"], queue=["link", "codel"], seeds=2).document
     assert document["recommended"] == "cubic, auto buffers, delayed ACK"
@@ -157,6 +164,7 @@ def test_link_without_rates_is_compared_by_variants_alone() -> None:
     assert {cell["queue"] for cell in done.document["cells"]} == {"link"}
 
 
+@pytest.mark.finding("U50")
 def test_show_names_what_the_link_is_good_for(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli.run(["show", "dsl-16m"]) == 0

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from ackclock.goals import GOALS
 from ackclock.input.scenario.draft import draft_of
-from ackclock.simulation.goals import GOALS, score
+from ackclock.simulation.goals import score
 from ackclock.simulation.loads import LOADS
 
 

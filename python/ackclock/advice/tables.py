@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.table import Table
 
-from ackclock.arguments.compare import APP_GOALS
 from ackclock.format import count, joined, milliseconds, percent, rate, three
+from ackclock.goals import APP_GOALS
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section
 from ackclock.report.page import Table as PageTable
 from ackclock.simulation.goals import TARGET_MET, targets_of_goal

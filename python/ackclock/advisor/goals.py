@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ackclock.goals import TRANSFER_GOALS
 from ackclock.simulation import household
-from ackclock.simulation.goals import MIN_BPS, TRANSFER_GOALS, app_scores, score
+from ackclock.simulation.goals import MIN_BPS, app_scores, score
 from ackclock.simulation.loads import load_of
 from ackclock.simulation.metrics import of_run, together_bps
 from ackclock.simulation.sparse_flow import SPARSE, SparseDelays, path_lost_share, path_p95_ms

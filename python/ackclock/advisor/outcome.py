@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ackclock.advice.tables import gain_range, gain_text
 from ackclock.comparison.prices import WORSE_MS, WORSE_RETRANSMITTED, WORSE_SHARE
 from ackclock.format import milliseconds, percent, rate
-from ackclock.simulation.goals import APP_GOALS
+from ackclock.goals import APP_GOALS
 from ackclock.simulation.harm import EQUAL_SHARE, TRANSFER
 from ackclock.simulation.loads import LOAD_TEXTS
 from ackclock.simulation.metrics import Run

@@ -50,21 +50,14 @@ from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import LinkLike, Situation, situation_of
 from ackclock.errors import InputError, InvalidValue, choices, format_value
 from ackclock.format import count
+from ackclock.goals import APP_GOALS, DEFAULT_OF_LINK, DEFAULT_OF_SCENARIO, GOALS, TRANSFER_GOALS
 from ackclock.input.link.bottleneck import unfit_for_household
 from ackclock.input.link.frame_grid import locked
 from ackclock.input.scenario.link_draws import draws_path
 from ackclock.linux import require_linux
 from ackclock.notebook import Progress
 from ackclock.simulation import household, run_files
-from ackclock.simulation.goals import (
-    APP_GOALS,
-    DEFAULT_OF_LINK,
-    DEFAULT_OF_SCENARIO,
-    GOALS,
-    SPARSE_GOALS,
-    TRANSFER_GOALS,
-    formula,
-)
+from ackclock.simulation.goals import SPARSE_GOALS, formula
 from ackclock.simulation.harm import Harm
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.simulation.plan import build_plan

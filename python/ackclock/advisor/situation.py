@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from ackclock import _native
 from ackclock.advisor.goals import BESIDE
 from ackclock.errors import InputError
+from ackclock.goals import APP_GOALS
 from ackclock.input.document import read_document
 from ackclock.input.link.bottleneck import slowest_bps
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, base_rtt_ps, with_keys
@@ -26,7 +27,7 @@ from ackclock.input.scenario.hosts import DEFAULT_HOST, Tcp, tcp_keys
 from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
 from ackclock.simulation import household
-from ackclock.simulation.goals import APP_GOALS, loads_of_goal
+from ackclock.simulation.goals import loads_of_goal
 from ackclock.simulation.harm import Place
 from ackclock.simulation.loads import HOUSEHOLD, LOADS
 from ackclock.simulation.sparse_flow import sparse_every_s, sparse_tables

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.arguments import COMMAS, FORCE, OUT_URL, SERIES, WORKERS, argument, listed, struct
 from ackclock.errors import InputError
+from ackclock.goals import APP_GOALS, DEFAULT_OF_LINK, DEFAULT_OF_SCENARIO, GOALS
 
 if TYPE_CHECKING:
     from ackclock.congestion_control import CongestionControl
@@ -20,9 +21,6 @@ Buffer = str | tuple[str, str]
 DEFAULT_BUFFERS = ("16 KiB", "64 KiB", "256 KiB", "auto", "path")
 """From a buffer too small for most links to the host's automatic tuning, and beyond it on long
 paths."""
-TRANSFER_GOALS = ("balanced", "throughput", "latency", "fairness")
-APP_GOALS = ("household", "call", "page", "game")
-GOALS = (*APP_GOALS, *TRANSFER_GOALS)
 HOUSEHOLD_QUEUES = ("link", "codel", "fq-codel", "cake")
 """The queues of both bottlenecks that a household is compared with, beside each variant."""
 HOUSEHOLD_VARIANTS = ("linux",)
@@ -176,7 +174,7 @@ class CompareArguments:
         goal = given.get("goal")
         if goal is None:
             about_transfers = OF_TRANSFERS & given.keys() or not given.get("with_prices", True)
-            goal = TRANSFER_GOALS[0] if about_transfers or _is_unfit(given.get("link")) else APP_GOALS[0]
+            goal = DEFAULT_OF_SCENARIO if about_transfers or _is_unfit(given.get("link")) else DEFAULT_OF_LINK
         if goal not in APP_GOALS:
             return {"goal": goal}
         household = {"buffers": ("auto",), "delayed_ack": (True,), "seeds": 3, "duration": "auto"}

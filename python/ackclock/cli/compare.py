@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from ackclock.arguments import option_names, quick_defaults
-from ackclock.arguments.compare import APP_GOALS, CompareArguments
+from ackclock.arguments.compare import CompareArguments
 from ackclock.cli.options import Json, Quiet, Report, Seed, typed, with_options
+from ackclock.goals import APP_GOALS
 
 
 @with_options(CompareArguments, after={"quick": "with_prices", "report": "series", "seed": "force"})

@@ -8,8 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ackclock.arguments.compare import APP_GOALS
 from ackclock.format import joined, rate, rate_range, sentence
+from ackclock.goals import APP_GOALS
 from ackclock.input.link.bottleneck import AS_IS
 from ackclock.plot import vega
 from ackclock.report.cells import metric_cell

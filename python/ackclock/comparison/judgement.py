@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, cast
 from ackclock.comparison.conditions import UnderCondition
 from ackclock.comparison.configuration import AUTO, Configuration
 from ackclock.comparison.ranking import Ranked
-from ackclock.simulation.goals import APP_GOALS, SCORE, mean_score, targets_met, value
+from ackclock.goals import APP_GOALS
+from ackclock.simulation.goals import SCORE, mean_score, targets_met, value
 from ackclock.simulation.harm import DEFAULTS, Harm
 from ackclock.simulation.household import TARGETS, Target, targets_of
 from ackclock.simulation.loads import HOUSEHOLD

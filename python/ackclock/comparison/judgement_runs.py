@@ -37,6 +37,7 @@ from ackclock.comparison.judgement import (
 from ackclock.comparison.prices import BesideRuns, jain_by_seed, of_beside, prices
 from ackclock.comparison.ranking import Ranked
 from ackclock.comparison.result import Prices
+from ackclock.goals import APP_GOALS
 from ackclock.input.link.bottleneck import Bottlenecks
 from ackclock.input.objects import Flow
 from ackclock.input.scenario.draft import Draft
@@ -46,7 +47,6 @@ from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.sweep_paths import Point
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
-from ackclock.simulation.goals import APP_GOALS
 from ackclock.simulation.harm import BOUNDED, DEFAULTS, FIRST_SEEDS, SEEDS, Harm, HarmBound, HarmRun, Place
 from ackclock.simulation.household import DURATION_S, MIN_DURATION_S
 from ackclock.simulation.loads import HOUSEHOLD

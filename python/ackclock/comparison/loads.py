@@ -9,12 +9,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ackclock.goals import TRANSFER_GOALS
 from ackclock.input.link.bottleneck import slowest_bps
 from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.objects import Flow, plain
 from ackclock.input.scenario.draft import Draft
 from ackclock.simulation import household
-from ackclock.simulation.goals import TRANSFER_GOALS, app_scores, loads_of_goal, score
+from ackclock.simulation.goals import app_scores, loads_of_goal, score
 from ackclock.simulation.loads import HOUSEHOLD, LOADS, load_of
 from ackclock.simulation.metrics import of_run, together_bps
 from ackclock.simulation.sparse_flow import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ackclock._native import LimitFacts
 from ackclock.arguments import check, with_arguments
-from ackclock.arguments.compare import APP_GOALS, HOUSEHOLD_QUEUES, HOUSEHOLD_VARIANTS, CompareArguments
+from ackclock.arguments.compare import HOUSEHOLD_QUEUES, HOUSEHOLD_VARIANTS, CompareArguments
 from ackclock.comparison.ack_path import UNMARKED, unmarked
 from ackclock.comparison.asymmetry import asymmetry, why_no_asymmetry
 from ackclock.comparison.conditions import conditions
@@ -25,6 +25,7 @@ from ackclock.comparison.result import Comparison
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
 from ackclock.congestion_control import with_names
 from ackclock.errors import InputError
+from ackclock.goals import APP_GOALS
 from ackclock.input import variant_groups
 from ackclock.input.link.bottleneck import AS_IS, bottlenecks, slowest_hop
 from ackclock.input.link.frame_grid import locked

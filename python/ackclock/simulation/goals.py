@@ -1,4 +1,4 @@
-"""The goals, and the score of a run: one function of the goal, the load and the run's flows.
+"""The score of a run: one function of the goal, the load and the run's flows.
 
 The goals of transfers are of goodput and delay under the loads of `simulation.loads`; those of
 applications are of the targets of a household (`simulation.household`).
@@ -10,28 +10,12 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from ackclock.goals import APP_GOALS
 from ackclock.simulation.household import TARGETS, Target
 from ackclock.simulation.loads import HOUSEHOLD, LOADS, Load
 from ackclock.simulation.metrics import Run, together_bps
 from ackclock.statistics import jain_index
 
-TRANSFER_GOALS = {
-    "balanced": "goodput over the root of the p95 RTT of a sparse flow beside it, mean over the flows",
-    "throughput": "the goodput of the flows together",
-    "latency": "the p95 RTT of a sparse flow beside the flows",
-    "fairness": "Jain's index of the goodputs, of a single flow with a cubic flow beside it",
-}
-"""The goals of transfers and what they are the ratio of."""
-APP_GOALS = {
-    "household": "the number of targets that are met, then the goodput of the download and the upload (geometric mean)",
-    "call": "whether a call meets its target, then its MOS",
-    "page": "whether a page meets its target, then its load time",
-    "game": "whether a game meets its target, then the share of its answers in time",
-}
-"""The goals of a household's applications and what counts."""
-GOALS = {**APP_GOALS, **TRANSFER_GOALS}
-DEFAULT_OF_LINK, DEFAULT_OF_SCENARIO = "household", "balanced"
-"""The goal of a link, whose default load is a household, and of flows that are given."""
 TARGET_MET = 1000.0
 """The factor of a score for each target that a run meets: more than any goodput."""
 SPARSE_GOALS = ("balanced", "latency")
