@@ -1,6 +1,6 @@
 // The controls: flows, and the keys of the link that the form lists.
 
-import { linkOf } from "./settings.js";
+import { activeFlows, hasDirection, isHousehold, isOfFlow, linkOf, workloadOf } from "./settings.js";
 
 const STEPS = 1000;
 
@@ -18,11 +18,13 @@ export class Controls {
     this.changed = changed;
     this.link = document.getElementById("link");
     this.title = document.getElementById("link-title");
+    this.loads = document.getElementById("loads");
     this.flows = document.getElementById("flows");
     this.hops = document.getElementById("hops");
     this.link.append(...catalogue.links.map((link) => option(link.name, link.name)));
-    this.link.addEventListener("change", () => this.update({ link: this.link.value, edits: {} }, true));
-    document.getElementById("reset").addEventListener("click", () => this.update({ edits: {} }, true));
+    const ofFlows = () => Object.fromEntries(Object.entries(this.settings.edits).filter(([key]) => isOfFlow(key)));
+    this.link.addEventListener("change", () => this.update({ link: this.link.value, edits: ofFlows() }, true));
+    document.getElementById("reset").addEventListener("click", () => this.update({ edits: ofFlows() }, true));
     this.open = new Set();
   }
 
@@ -46,40 +48,87 @@ export class Controls {
   }
 
   showFlows() {
+    const { load } = this.settings;
+    const loads = [option("flows", "one or two flows"), option("household", "a household")];
+    const choice = select("load", "What uses the link", loads, load, (name) => this.update({ load: name }, true));
+    choice.classList.add("wide");
+    this.loads.replaceChildren(choice);
+    const seed = this.slider("seed", "Seed", { unit: "count", min: 1, max: 100, log: false }, this.settings.seed,
+      (number) => this.update({ seed: number }));
+    const run = fieldset("Run");
+    if (isHousehold(this.settings)) {
+      choice.append(hint("A call, a game and a page every 10 s; from 10 s on beside a download and an upload."));
+      const set = (variant) => this.update({ variant });
+      run.append(select("variant", "Congestion control", this.variants(), this.settings.variant, set), seed);
+      this.flows.replaceChildren(run);
+      return;
+    }
+    run.append(
+      this.slider("duration", "Duration", { unit: "time", min: 5e12, max: 120e12, log: false }, this.settings.duration_ps,
+        (duration_ps) => this.update({ duration_ps: Math.max(1e12, Math.round(duration_ps / 1e12) * 1e12) })),
+      seed,
+    );
+    this.flows.replaceChildren(...this.settings.flows.map((flow, index) => this.flowGroup(flow, index)), run);
+  }
+
+  flowGroup(flow, index) {
     const seconds = this.settings.duration_ps / 1e12;
-    const groups = this.settings.flows.map((flow, index) => {
-      const set = (change, rebuild) => {
-        const flows = this.settings.flows.map((one, at) => (at === index ? { ...one, ...change } : one));
-        this.update({ flows }, rebuild);
-      };
-      const id = (name) => `flow${index + 1}-${name}`;
-      const group = fieldset(`Flow ${index + 1}`);
-      if (index > 0) group.append(checkbox(id("on"), "on", flow.on, (on) => set({ on }, true)));
-      if (!flow.on) return group;
+    const name = `flow${index + 1}`;
+    const set = (change, rebuild) => {
+      const flows = this.settings.flows.map((one, at) => (at === index ? { ...one, ...change } : one));
+      this.update({ flows }, rebuild);
+    };
+    const id = (key) => `${name}-${key}`;
+    const group = fieldset(`Flow ${index + 1}`);
+    if (index > 0) group.append(checkbox(id("on"), "on", flow.on, (on) => set({ on }, true)));
+    if (!flow.on) return group;
+    const workloads = this.catalogue.workloads.map((one) => option(one.name, one.name));
+    const workload = select(id("workload"), "Workload", workloads, flow.workload, (kind) => set({ workload: kind }, true));
+    const { text, tcp } = workloadOf(this.catalogue, flow.workload);
+    workload.append(hint(text));
+    group.append(workload);
+    if (tcp) {
+      const describe = hint(this.summary(flow.variant));
       const variants = select(id("variant"), "Congestion control", this.variants(), flow.variant, (variant) => {
         set({ variant });
         describe.textContent = this.summary(variant);
       });
-      const describe = hint(this.summary(flow.variant));
       variants.append(describe);
-      group.append(
-        variants,
-        select(id("direction"), "Direction of the data", [option("down", "down"), option("up", "up")], flow.direction,
-          (direction) => set({ direction })),
-        select(id("ack"), "ACKs of its receiver", this.catalogue.ack_policies.map(({ name }) => option(name, name)), flow.ack,
-          (ack) => set({ ack })),
-        this.slider(id("start"), "Start", { unit: "time", min: 0, max: (seconds / 2) * 1e12, log: false }, flow.start_ps,
-          (start_ps) => set({ start_ps: Math.min(start_ps, this.settings.duration_ps - 1e9) })),
-      );
-      return group;
-    });
-    const run = fieldset("Run");
-    run.append(
-      this.slider("duration", "Duration", { unit: "time", min: 5e12, max: 120e12, log: false }, this.settings.duration_ps,
-        (duration_ps) => this.update({ duration_ps: Math.max(1e12, Math.round(duration_ps / 1e12) * 1e12) })),
-      this.slider("seed", "Seed", { unit: "count", min: 1, max: 100, log: false }, this.settings.seed, (seed) => this.update({ seed })),
-    );
-    this.flows.replaceChildren(...groups, run);
+      group.append(variants);
+    }
+    if (hasDirection(flow.workload)) {
+      group.append(select(id("direction"), "Direction of the data", [option("down", "down"), option("up", "up")], flow.direction,
+        (direction) => set({ direction })));
+    }
+    if (tcp) {
+      group.append(select(id("ack"), "ACKs of its receiver", this.catalogue.ack_policies.map(({ name }) => option(name, name)),
+        flow.ack, (ack) => set({ ack })));
+    }
+    group.append(this.slider(id("start"), "Start", { unit: "time", min: 0, max: (seconds / 2) * 1e12, log: false }, flow.start_ps,
+      (start_ps) => set({ start_ps: Math.min(start_ps, this.settings.duration_ps - 1e9) })));
+    const [active] = activeFlows(this.settings).filter((one) => one.index === index);
+    const keys = this.details(`${name}.workload`, "Keys of the workload");
+    for (const element of this.keyControls(this.form.workload(active, this.settings.edits))) keys.append(element);
+    if (keys.childElementCount > 1) group.append(keys);
+    return group;
+  }
+
+  // The controls of a table's choices and numbers.
+  keyControls({ choices, sliders }) {
+    const edit = (key, value, rebuild) => this.update({ edits: { ...this.settings.edits, [key]: value } }, rebuild);
+    const ofChoice = (choice) => {
+      const options = choice.options.map((name) => option(name, name));
+      const element = select(choice.key, title(choice.path), options, choice.selected, (name) => edit(choice.key, name, true));
+      element.title = choice.text;
+      return element;
+    };
+    const ofNumber = (control) => {
+      const value = this.settings.edits[control.key] ?? control.value;
+      const element = this.slider(control.key, title(control.path), control, value, (number) => edit(control.key, number));
+      element.title = control.text;
+      return element;
+    };
+    return [...choices.map(ofChoice), ...sliders.map(ofNumber)];
   }
 
   variants() {
@@ -101,28 +150,16 @@ export class Controls {
     const hops = this.form.hops(linkOf(this.catalogue, this.settings), this.settings.edits);
     const rates = hops.map(({ slowest_bps: { down = Infinity, up = Infinity } }) => Math.min(down, up));
     const bottleneck = rates.indexOf(Math.min(...rates));
-    const groups = hops.map(({ name: hop, choices, sliders }, index) => {
+    const groups = hops.map((form, index) => {
+      const { name: hop, choices, sliders } = form;
       const group = index === bottleneck ? fieldset(`Hop ${hop}`) : this.foldable(`Hop ${hop}`);
-      const more = document.createElement("details");
-      const summary = document.createElement("summary");
-      summary.textContent = "More keys";
-      more.append(summary);
-      more.open = this.open.has(hop);
-      more.addEventListener("toggle", () => (more.open ? this.open.add(hop) : this.open.delete(hop)));
+      const more = this.details(hop, "More keys");
       const isShaped = choices.some((choice) => choice.path[0] === "queue");
-      const edit = (key, value, rebuild) => this.update({ edits: { ...this.settings.edits, [key]: value } }, rebuild);
-      for (const choice of choices) {
-        const element = select(choice.key, title(choice.path), choice.options.map((name) => option(name, name)), choice.selected,
-          (name) => edit(choice.key, name, true));
-        element.title = choice.text;
-        (isShaped && choice.path.at(-1) !== "ack" ? group : more).append(element);
-      }
-      for (const control of sliders) {
-        const value = this.settings.edits[control.key] ?? control.value;
-        const element = this.slider(control.key, title(control.path), control, value, (number) => edit(control.key, number));
-        element.title = control.text;
-        (isMain(control, isShaped) ? group : more).append(element);
-      }
+      const isFirst = [
+        ...choices.map((choice) => isShaped && choice.path.at(-1) !== "ack"),
+        ...sliders.map((control) => isMain(control, isShaped)),
+      ];
+      this.keyControls(form).forEach((element, at) => (isFirst[at] ? group : more).append(element));
       sort(group);
       sort(more);
       if (more.childElementCount > 1) group.append(more);
@@ -133,31 +170,25 @@ export class Controls {
   }
 
   tunnels() {
-    const edit = (key, value, rebuild) => this.update({ edits: { ...this.settings.edits, [key]: value } }, rebuild);
-    return this.form.tunnels(linkOf(this.catalogue, this.settings), this.settings.edits).map(({ number, over, choices, sliders }) => {
-      const group = this.foldable(`Tunnel ${number} over ${over.join(", ")}`);
-      for (const choice of choices) {
-        const element = select(choice.key, title(choice.path), choice.options.map((name) => option(name, name)), choice.selected,
-          (name) => edit(choice.key, name, true));
-        element.title = choice.text;
-        group.append(element);
-      }
-      for (const control of sliders) {
-        const value = this.settings.edits[control.key] ?? control.value;
-        const element = this.slider(control.key, title(control.path), control, value, (size) => edit(control.key, size));
-        element.title = control.text;
-        group.append(element);
-      }
+    return this.form.tunnels(linkOf(this.catalogue, this.settings), this.settings.edits).map((form) => {
+      const group = this.foldable(`Tunnel ${form.number} over ${form.over.join(", ")}`);
+      group.append(...this.keyControls(form));
       return group;
     });
   }
 
   // A group that is closed until the user opens it.
   foldable(name) {
-    const group = document.createElement("details");
+    const group = this.details(name, name);
     group.className = "hop";
+    return group;
+  }
+
+  // Alike, inside a group; `name` is that of its state.
+  details(name, text) {
+    const group = document.createElement("details");
     const summary = document.createElement("summary");
-    summary.textContent = name;
+    summary.textContent = text;
     group.append(summary);
     group.open = this.open.has(name);
     group.addEventListener("toggle", () => (group.open ? this.open.add(name) : this.open.delete(name)));

@@ -1,26 +1,31 @@
 // The link file, the scenario and the Python lines of a setting.
 
-import { ackPolicy, activeFlows, linkOf, sampleOf } from "./settings.js";
+import { isHousehold, isOfFlow, loadOf, sampleOf, scenarioOf } from "./settings.js";
 
 export function linkFile(catalogue, form, settings) {
-  return form.toml({ ...head(catalogue, settings), ...tablesOf(catalogue, form, settings) });
+  const { title, source, hop, tunnel } = scenarioOf(catalogue, form, settings);
+  return form.toml({ title, source, hop, ...(tunnel ? { tunnel } : {}) });
 }
 
 export function scenarioFile(catalogue, form, settings) {
-  return form.toml({
-    ...head(catalogue, settings),
-    duration: form.written("time", settings.duration_ps),
-    seeds: [settings.seed],
-    sample: form.written("time", sampleOf(catalogue, settings)),
-    ...tablesOf(catalogue, form, settings),
-    flow: flowTables(catalogue, form, settings),
-  });
+  return form.toml(scenarioOf(catalogue, form, settings));
 }
 
 export function pythonLines(catalogue, form, settings) {
-  const isEdited = Object.keys(settings.edits).length > 0;
+  const isEdited = Object.keys(settings.edits).some((key) => !isOfFlow(key));
   const link = isEdited ? `${settings.link}-lab.toml` : settings.link;
-  const flows = flowTables(catalogue, form, settings).map((flow) => `    ${python(flow)},`);
+  const sample = form.written("time", sampleOf(catalogue, settings));
+  const load = loadOf(catalogue, form, settings);
+  const flows = load.flow.map((flow) => `    ${python(flow)},`);
+  const { flow: _, ...others } = load;
+  const run = isHousehold(settings)
+    ? [`scenario = {**${python({ link, ...others, sample })}, "flow": flows}`, `run = ackclock.simulate(scenario, seed=${settings.seed})`]
+    : [
+        `run = ackclock.simulate(`,
+        `    ${python(link)}, flows, duration=${python(load.duration)}, seed=${settings.seed},`,
+        `    sample=${python(sample)},`,
+        ")",
+      ];
   return [
     "import ackclock",
     "",
@@ -28,37 +33,10 @@ export function pythonLines(catalogue, form, settings) {
     "flows = [",
     ...flows,
     "]",
-    `run = ackclock.simulate(`,
-    `    ${python(link)}, flows, duration=${python(form.written("time", settings.duration_ps))}, seed=${settings.seed},`,
-    `    sample=${python(form.written("time", sampleOf(catalogue, settings)))},`,
-    ")",
+    ...run,
     "print(run)",
     "",
   ].join("\n");
-}
-
-function head(catalogue, settings) {
-  const link = linkOf(catalogue, settings);
-  const changed = Object.keys(settings.edits).length ? ", changed in the lab" : "";
-  return { title: `${link.title}${changed}`, source: link.source };
-}
-
-function flowTables(catalogue, form, settings) {
-  return activeFlows(settings).map((flow) => ({
-    name: flow.name,
-    direction: flow.direction,
-    workload: { kind: "bulk" },
-    start: form.written("time", flow.start_ps),
-    variant: flow.variant,
-    ...ackPolicy(catalogue, flow.ack).written,
-  }));
-}
-
-// The hops, and the tunnels where there are some.
-function tablesOf(catalogue, form, settings) {
-  const link = linkOf(catalogue, settings);
-  const tunnel = form.tunnels(link, settings.edits).map((one) => one.written);
-  return { hop: form.hops(link, settings.edits).map((hop) => hop.written), ...(tunnel.length ? { tunnel } : {}) };
 }
 
 function python(value) {

@@ -1,5 +1,5 @@
-// The form of a link: its keys, their values and texts, and the plan of its hops, read as those of a
-// link file are (crates/web/src/link_form.rs).
+// The form of a link and its flows: keys, their values and texts, and the plan of a scenario, read as those of
+// files are (crates/web/src/link_form.rs, scenario_form.rs).
 
 import { Engine } from "./engine.js";
 
@@ -32,14 +32,21 @@ export class Form {
     return link.tunnels.length ? this.ask("tunnel_form", { hops: link.hops, tunnels: link.tunnels, edits }) : [];
   }
 
-  // The hops and the tunnels.
-  tables(link, edits) {
-    return [...this.hops(link, edits), ...this.tunnels(link, edits)];
+  // The workload of a flow, alike.
+  workload(flow, edits) {
+    return this.ask("workload_form", { place: `${flow.name}.workload`, kind: flow.workload, edits });
   }
 
-  // The hops and tunnels of the plan of a changed link, and the rate limits of the hops.
-  plan(link, edits) {
-    return this.ask("link_plan", { hops: link.hops, tunnels: link.tunnels, edits });
+  // All that has controls: hops, tunnels and the workloads of these flows.
+  tables(link, flows, edits) {
+    const workloads = flows.map((flow) => this.workload(flow, edits));
+    return [...this.hops(link, edits), ...this.tunnels(link, edits), ...workloads];
+  }
+
+  // The plan of a scenario as JSON.
+  plan(scenario, seed) {
+    this.engine.input(JSON.stringify({ scenario, seed }));
+    return this.engine.call("scenario_plan");
   }
 
   // A number as a link file has it; units are those of the sliders.
@@ -68,10 +75,5 @@ export class Form {
   toml(document) {
     this.engine.input(JSON.stringify(document));
     return this.engine.call("toml");
-  }
-
-  // Maximum delay of a packet in its sending host, in ps; a rate of 0 is none.
-  maxOverhead(packetBytes, slowestBps, isAlone) {
-    return this.engine.exports.max_overhead_ps(packetBytes, slowestBps, isAlone ? 1 : 0);
   }
 }

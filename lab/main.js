@@ -5,8 +5,8 @@ import { Controls } from "./controls.js";
 import { linkFile, pythonLines, scenarioFile } from "./files.js";
 import { Form } from "./form.js";
 import { PacketView } from "./packet_view.js";
-import { Results } from "./results.js";
-import { activeFlows, fromHash, linkOf, makePlan, sampleOf, toHash } from "./settings.js";
+import { linesOf, Results } from "./results.js";
+import { durationOf, fromHash, linkOf, sampleOf, scenarioOf, toHash } from "./settings.js";
 
 const byId = (id) => document.getElementById(id);
 const HASH_MS = 300;
@@ -72,8 +72,10 @@ class Lab {
   run() {
     this.asked = performance.now();
     try {
-      this.plan = JSON.stringify(makePlan(this.catalogue, this.form, this.settings));
-      this.ask("run", { plan: this.plan, duration: this.settings.duration_ps / 1e12 });
+      const scenario = scenarioOf(this.catalogue, this.form, this.settings);
+      this.plan = this.form.plan(scenario, this.settings.seed);
+      this.lines = linesOf(scenario, JSON.parse(this.plan));
+      this.ask("run", { plan: this.plan, duration: this.durationS() });
     } catch (error) {
       this.running.delete("run");
       this.failed(error.message);
@@ -97,24 +99,31 @@ class Lab {
     if (data.kind === "packets" && this.running.get("packets") === data.id) this.packets.show(data);
   }
 
-  showRun({ series, summary, summaryText, limits, isPreview, ms }) {
-    const link = linkOf(this.catalogue, this.settings);
-    const flows = activeFlows(this.settings).flatMap((flow) =>
-      link.parts[flow.direction].flows.map((part) => part.name.replace(/^flow/, flow.name)));
-    const plan = { flows, hops: link.hops.map((hop) => hop.name), sample_s: sampleOf(this.catalogue, this.settings) / 1e12 };
-    this.results.showSeries(this.settings, plan, series);
+  durationS() {
+    return durationOf(this.catalogue, this.settings) / 1e12;
+  }
+
+  showRun({ series, summary, summaryText, limits, felt, isPreview, ms }) {
+    const plan = {
+      ...this.lines,
+      hops: linkOf(this.catalogue, this.settings).hops.map((hop) => hop.name),
+      duration_s: this.durationS(),
+      sample_s: sampleOf(this.catalogue, this.settings) / 1e12,
+    };
+    this.results.showSeries(plan, series);
     if (isPreview) {
-      this.status(`Running … ${series.now_s.toFixed(0)} s of ${this.settings.duration_ps / 1e12} s`);
+      this.status(`Running … ${series.now_s.toFixed(0)} s of ${plan.duration_s} s`);
       return;
     }
     this.summaryText = summaryText;
-    this.results.showSummary(this.settings, summary);
-    this.results.showLimits(limits);
-    this.packets.changed(this.settings, plan);
+    this.results.showFelt(felt);
+    this.results.showSummary(plan, summary);
+    this.results.showLimits(plan, limits);
+    this.packets.changed(plan);
     this.redrawMs = performance.now() - this.asked;
     document.body.dataset.state = "done";
     this.status(
-      `${this.settings.duration_ps / 1e12} s simulated in ${ms.toFixed(0)} ms: ` +
+      `${plan.duration_s} s simulated in ${ms.toFixed(0)} ms: ` +
       `${summary.engine.elements_called.toLocaleString("en")} events, ${summary.engine.data_packets.toLocaleString("en")} data packets.`);
   }
 

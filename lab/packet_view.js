@@ -34,9 +34,9 @@ export class PacketView {
   }
 
   // Another run: its packets are loaded when they are looked at.
-  changed(settings, plan) {
+  changed(plan) {
     this.plan = plan;
-    this.end = settings.duration_ps / 1e12;
+    this.end = plan.duration_s;
     this.time.max = this.end;
     this.log = null;
     this.seek(Math.min(this.now, this.end));
@@ -202,7 +202,7 @@ export class PacketView {
   drawQueue(context, queue, x, y, sign) {
     const size = queue.length > 8 ? Math.max(1, (LANE - 6) / Math.min(queue.length, MAX_DRAWN)) : 5;
     queue.slice(0, MAX_DRAWN).forEach(([packet], index) => {
-      context.fillStyle = lineColor(packet.flow);
+      context.fillStyle = lineColor(this.plan.lineOfFlow[packet.flow]);
       context.fillRect(x - 4, y - index * size - size, 8, Math.max(1, size - (size > 2 ? 1 : 0)));
     });
     if (queue.length > 3) {
@@ -213,7 +213,7 @@ export class PacketView {
   }
 
   drawPacket(context, packet, x, y) {
-    context.fillStyle = lineColor(packet.flow);
+    context.fillStyle = lineColor(this.plan.lineOfFlow[packet.flow]);
     if (packet.data) context.fillRect(x - 4, y - 2, 8, 8);
     else {
       context.beginPath();

@@ -1,14 +1,20 @@
-// The state of the page, its address, and the plan of its run. What the page changes in a link is read
-// by the form.
+// The state of the page, its address, and the scenario of its run. What the page changes in a link and in its
+// workloads is read by the form.
 
 export const MAX_FLOWS = 2;
+// Loads of the link: flows of the user, or the packaged household.
+export const LOADS = ["flows", "household"];
 
 export function defaults(catalogue) {
-  const flow = (variant, on) => ({ on, variant, direction: "down", start_ps: 0, ack: catalogue.ack_policies[0].name });
+  const flow = (variant, on) => ({
+    on, workload: "bulk", variant, direction: "down", start_ps: 0, ack: catalogue.ack_policies[0].name,
+  });
   const has = (name) => catalogue.links.some((link) => link.name === name);
   return {
     link: [catalogue.first, "dsl-16m"].find(has) ?? catalogue.links[0].name,
     edits: {},
+    load: "flows",
+    variant: "cubic",
     duration_ps: catalogue.scenario.duration_ps,
     seed: catalogue.scenario.seed,
     flows: [flow("cubic", true), flow("bbr", true)],
@@ -17,77 +23,61 @@ export function defaults(catalogue) {
 
 export const linkOf = (catalogue, settings) => catalogue.links.find((link) => link.name === settings.link);
 
-// Maximum delay of a packet in its host of each active flow, in ps: alone, and beside other flows.
-function overheads(catalogue, form, settings, slowest) {
-  const active = activeFlows(settings);
-  return active.map((flow) => {
-    const tcp = tcpOf(catalogue, flow.variant, flow.ack);
-    const rates = slowest.map((rate) => rate[flow.direction]).filter((bps) => bps !== undefined);
-    const delay = (isAlone) => form.maxOverhead(tcp.segment + tcp.header, rates.length ? Math.min(...rates) : 0, isAlone);
-    return active.length === 1 ? { overhead_ps: delay(true) } : { overhead_ps: delay(false), overhead_alone_ps: delay(true) };
-  });
-}
+export const isHousehold = (settings) => settings.load === "household";
 
-// The plan of a setting.
-export function makePlan(catalogue, form, settings) {
+export const workloadOf = (catalogue, name) => catalogue.workloads.find((workload) => workload.name === name);
+
+// What has a direction of its data; in a page and a video the client receives, in a call and a game both ends send.
+export const hasDirection = (workload) => !["page", "video", "call", "game"].includes(workload);
+
+// The scenario of a setting as a file has it.
+export function scenarioOf(catalogue, form, settings) {
   const link = linkOf(catalogue, settings);
-  const { hops, tunnels, slowest_bps: slowest } = form.plan(link, settings.edits);
-  const active = activeFlows(settings);
-  const ofFlows = overheads(catalogue, form, settings, slowest);
-  const flows = [];
-  const proxies = [];
-  for (const [index, flow] of active.entries()) {
-    const tcp = tcpOf(catalogue, flow.variant, flow.ack);
-    const overhead = ofFlows[index];
-    const parts = link.parts[flow.direction];
-    const first = flows.length;
-    for (const part of parts.flows) {
-      flows.push({
-        ...part,
-        name: part.name.replace(/^flow/, flow.name),
-        ...overhead,
-        start: { low_ps: flow.start_ps, high_ps: startEnd(catalogue, settings, flow) },
-        tcp,
-      });
-    }
-    for (const proxy of parts.proxies) {
-      const own = { ...proxy.tcp[flow.variant], ...ackPolicy(catalogue, flow.ack).tcp };
-      proxies.push({ ...proxy, near: first + proxy.near, far: first + proxy.far, tcp: own });
-    }
-  }
+  const { edits } = settings;
+  const tunnel = form.tunnels(link, edits).map((one) => one.written);
+  const isEdited = Object.keys(edits).some((key) => !isOfFlow(key));
   return {
-    seed: settings.seed,
-    duration_ps: settings.duration_ps,
-    sample_ps: sampleOf(catalogue, settings),
-    clients: 1,
-    measure: { kind: "all" },
-    hops,
-    flows,
-    ...(proxies.length ? { proxies } : {}),
-    ...(tunnels ? { tunnels } : {}),
-    captures: [],
+    title: `${link.title}${isEdited ? ", changed in the lab" : ""}`,
+    source: link.source,
+    ...loadOf(catalogue, form, settings),
+    seeds: [settings.seed],
+    sample: form.written("time", sampleOf(catalogue, settings)),
+    hop: form.hops(link, edits).map((hop) => hop.written),
+    ...(tunnel.length ? { tunnel } : {}),
   };
 }
 
+// Its keys beside those of the link: duration and flows.
+export function loadOf(catalogue, form, settings) {
+  if (isHousehold(settings)) return { ...catalogue.household, tcp: { variant: settings.variant } };
+  const flow = activeFlows(settings).map((one) => ({
+    name: one.name,
+    ...(hasDirection(one.workload) ? { direction: one.direction } : {}),
+    workload: form.workload(one, settings.edits).written,
+    start: form.written("time", one.start_ps),
+    ...(workloadOf(catalogue, one.workload).tcp ? { variant: one.variant, ...ackPolicy(catalogue, one.ack).written } : {}),
+  }));
+  return { duration: form.written("time", settings.duration_ps), flow };
+}
+
+// Whether an edit is one of a flow's workload, not of the link.
+export const isOfFlow = (key) => /^flow\d+\./.test(key);
+
+// The duration of a run in ps.
+export const durationOf = (catalogue, settings) =>
+  isHousehold(settings) ? catalogue.scenario.household_ps : settings.duration_ps;
+
 export function sampleOf(catalogue, settings) {
   const { sample_ps, duration_ps } = catalogue.scenario;
-  return Math.max(1e9, Math.round((sample_ps * settings.duration_ps) / duration_ps / 1e9) * 1e9);
+  return Math.max(1e9, Math.round((sample_ps * durationOf(catalogue, settings)) / duration_ps / 1e9) * 1e9);
 }
 
 // The flows that are on, with their names.
 export const activeFlows = (settings) =>
   settings.flows.map((flow, index) => ({ ...flow, name: `flow${index + 1}`, index })).filter((flow) => flow.on);
 
-const startEnd = (catalogue, settings, flow) =>
-  Math.min(flow.start_ps + catalogue.scenario.phase_start_ps, settings.duration_ps - 1);
-
 export const ackPolicy = (catalogue, name) =>
   catalogue.ack_policies.find((policy) => policy.name === name) ?? catalogue.ack_policies[0];
-
-function tcpOf(catalogue, variant, ack) {
-  const { tcp } = catalogue.variants.find((one) => one.name === variant);
-  return { ...tcp, ...ackPolicy(catalogue, ack).tcp };
-}
 
 // The address: only what differs from the defaults.
 export function toHash(catalogue, form, settings) {
@@ -96,16 +86,19 @@ export function toHash(catalogue, form, settings) {
   pairs.set("link", settings.link);
   if (settings.duration_ps !== usual.duration_ps) pairs.set("duration", form.shown("time", settings.duration_ps));
   if (settings.seed !== usual.seed) pairs.set("seed", settings.seed);
+  for (const key of ["load", "variant"]) {
+    if (settings[key] !== usual[key]) pairs.set(key, settings[key]);
+  }
   settings.flows.forEach((flow, index) => {
     const before = usual.flows[index];
     const name = `flow${index + 1}`;
     if (flow.on !== before.on) pairs.set(name, flow.on ? "on" : "off");
-    for (const key of ["variant", "direction", "ack"]) {
+    for (const key of ["workload", "variant", "direction", "ack"]) {
       if (flow[key] !== before[key]) pairs.set(`${name}.${key}`, flow[key]);
     }
     if (flow.start_ps !== before.start_ps) pairs.set(`${name}.start`, form.shown("time", flow.start_ps));
   });
-  for (const { sliders, choices } of form.tables(linkOf(catalogue, settings), settings.edits)) {
+  for (const { sliders, choices } of form.tables(linkOf(catalogue, settings), activeFlows(settings), settings.edits)) {
     for (const { key, selected, current } of choices) {
       if (selected !== current) pairs.set(key, selected);
     }
@@ -134,25 +127,30 @@ export function fromHash(catalogue, form, hash) {
   if (duration !== null && duration >= 1e12 && duration <= 600e12) settings.duration_ps = duration;
   const seed = Number(pairs.get("seed") ?? NaN);
   if (Number.isSafeInteger(seed) && seed >= 0) settings.seed = seed;
+  const variants = catalogue.variants.map((one) => one.name);
+  if (LOADS.includes(pairs.get("load"))) settings.load = pairs.get("load");
+  if (variants.includes(pairs.get("variant"))) settings.variant = pairs.get("variant");
   settings.flows.forEach((flow, index) => {
     const name = `flow${index + 1}`;
     if (pairs.has(name)) flow.on = pairs.get(name) === "on";
+    const workload = pairs.get(`${name}.workload`);
+    if (workloadOf(catalogue, workload)) flow.workload = workload;
     const variant = pairs.get(`${name}.variant`);
-    if (catalogue.variants.some((one) => one.name === variant)) flow.variant = variant;
+    if (variants.includes(variant)) flow.variant = variant;
     if (["down", "up"].includes(pairs.get(`${name}.direction`))) flow.direction = pairs.get(`${name}.direction`);
     const ack = pairs.get(`${name}.ack`);
     if (catalogue.ack_policies.some((one) => one.name === ack)) flow.ack = ack;
     const start = number("time", `${name}.start`);
     if (start !== null && start >= 0 && start < settings.duration_ps) flow.start_ps = start;
   });
-  const link = linkOf(catalogue, settings);
+  const tables = () => form.tables(linkOf(catalogue, settings), activeFlows(settings), settings.edits);
   // A queue that is exchanged has other choices.
   for (let pass = 0; pass < 2; pass += 1) {
-    for (const { key, options } of form.tables(link, settings.edits).flatMap((table) => table.choices)) {
+    for (const { key, options } of tables().flatMap((table) => table.choices)) {
       if (options.includes(pairs.get(key))) settings.edits[key] = pairs.get(key);
     }
   }
-  for (const { key, unit, min, max } of form.tables(link, settings.edits).flatMap((table) => table.sliders)) {
+  for (const { key, unit, min, max } of tables().flatMap((table) => table.sliders)) {
     const edited = number(unit, key);
     if (edited !== null && edited >= min && edited <= max) settings.edits[key] = edited;
   }

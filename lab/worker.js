@@ -68,7 +68,9 @@ const tasks = {
     const summary = JSON.parse(summaryText);
     engine.input(`[${summaryText},${plan}]`);
     const limits = JSON.parse(engine.call("limits"));
-    postMessage({ kind: "series", id, isPreview: false, ms: performance.now() - begin, series, summary, summaryText, limits });
+    engine.input(summaryText);
+    const felt = JSON.parse(engine.call("felt"));
+    postMessage({ kind: "series", id, isPreview: false, ms: performance.now() - begin, series, summary, summaryText, limits, felt });
   },
 
   async packets({ id, plan, from, to }) {

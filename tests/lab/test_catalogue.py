@@ -20,16 +20,30 @@ def test_catalogue_has_every_packaged_link_with_the_hops_of_its_file(document: d
     for link, (_, path) in zip(document["links"], catalogue.packaged(), strict=True):
         assert link["hops"] == read_document(path).data["hop"]
         assert link["recordings"] == {}
-        assert [flow["name"] for flow in link["parts"]["up"]["flows"]]
 
 
-def test_catalogue_has_variants_hosts_and_policies_with_their_tcp(document: dict) -> None:
+def test_catalogue_has_variants_policies_and_the_files_of_hosts(document: dict) -> None:
     cubic = next(variant for variant in document["variants"] if variant["name"] == "cubic")
-    assert cubic["common"] and cubic["tcp"]["variant"] == "cubic"
-    assert document["host"] in document["hosts"]
+    assert cubic["common"] and cubic["summary"]
+    assert document["hosts"][document["host"]]["tcp"]["variant"] == "cubic"
     policies = {policy["name"]: policy for policy in document["ack_policies"]}
-    assert policies["as the host"]["tcp"] == {}
-    assert policies["every segment"]["tcp"] == {"delayed_ack": None}
+    assert policies["as the host"]["written"] == {}
+    assert policies["every segment"]["written"] == {"delayed_ack": False}
+
+
+def test_catalogue_has_workloads_and_whether_they_run_over_tcp(document: dict) -> None:
+    over_tcp = {workload["name"]: workload["tcp"] for workload in document["workloads"]}
+    names = ["bulk", "transfer", "web", "page", "video", "call", "conference", "game", "cbr", "onoff"]
+    assert list(over_tcp) == names
+    assert [name for name in names if not over_tcp[name]] == ["call", "conference", "game", "cbr", "onoff"]
+    assert next(one for one in document["workloads"] if one["name"] == "call")["text"].startswith("A call: ")
+
+
+@pytest.mark.finding("U53")
+def test_catalogue_has_the_household_as_its_file_has_it(document: dict) -> None:
+    assert [flow["name"] for flow in document["household"]["flow"]] == ["call", "game", "page", "download", "upload"]
+    assert document["household"]["duration"] == "60 s"
+    assert document["scenario"]["household_ps"] == 60 * 10**12
 
 
 def test_recording_of_a_link_is_in_the_catalogue_by_its_path(tmp_path: Path) -> None:

@@ -22,6 +22,9 @@ from ackclock import _native
 from ackclock.errors import AckclockError
 from ackclock.input.scenario.draft import draft_of
 from ackclock.lab.server import CATALOGUE, STATIC, LabServer, PageFile, catalogue_with, page_files
+from ackclock.simulation import engine
+from ackclock.simulation.apps import felt
+from ackclock.simulation.household import judgement
 from ackclock.simulation.plan import build_plan
 from tests.support.captures import simulated_captures
 from tests.support.short_flows import Connection, exchange, refused, unanswered, write_connections
@@ -59,6 +62,7 @@ class Lab:
     def __init__(self, browser: Any, address: str, hash_: str = "", **context: Any) -> None:
         self.context = browser.new_context(**context)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(120_000)
         self.messages: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", lambda message: self.messages.append(message.text))
@@ -75,7 +79,7 @@ class Lab:
         return self.page.evaluate("document.body.dataset.state")
 
     @property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Any:
         return json.loads(self.page.evaluate("lab.summaryText"))
 
     def set(self, settings: dict[str, Any]) -> None:
@@ -106,6 +110,12 @@ def _native_summary(scenario: str) -> str:
     plan = build_plan(draft_of(tomllib.loads(scenario)).check(), 1).text()
     done = _native.Batches(1).run([plan], [(0, 1, False)], 0)
     return str(pl.DataFrame(done.stored_summaries())["summary"][0])
+
+
+def _native_run(scenario: str) -> dict[str, Any]:
+    """With the samples of the scenario: the account of a path in a window depends on them."""
+    plan = build_plan(draft_of(tomllib.loads(scenario)).check(), 1)
+    return json.loads(json.dumps(engine.run(plan).summary))
 
 
 def test_page_loads_and_writes_nothing_to_the_console(lab: Lab, address: str) -> None:
@@ -196,9 +206,11 @@ def _random_settings(lab: Lab, catalogue: dict[str, Any], draw: random.Random) -
             low, high = max(slider["min"], slider["value"] / 3), min(slider["max"], slider["value"] * 3)
             value = draw.uniform(low, high)
             edits[slider["key"]] = value if slider["unit"] in ("share", "number") else round(value)
+    names = [workload["name"] for workload in catalogue["workloads"]]
     flows = [
         {
             "on": index == 0 or draw.random() < 0.8,
+            "workload": draw.choice(["bulk", "bulk", *names]),
             "variant": draw.choice(catalogue["variants"])["name"],
             "direction": draw.choice(["down", "down", "up"]),
             "start_ps": draw.randrange(0, 3 * 10**12, 10**9),
@@ -244,14 +256,19 @@ def test_plan_of_every_link_is_that_of_the_package(lab: Lab) -> None:
     for name in (link["name"] for link in json.loads(page_files()["catalogue.json"].content)["links"]):
         flow = {"workload": {"kind": "bulk"}}
         scenario = draft_of({"link": name, "duration": "30 s", "flow": [flow]}).check()
-        assert lab.page.evaluate(_PLAN, [name, {}])["hops"] == build_plan(scenario, 1).expanded()["hops"], name
+        plan = json.loads(lab.page.evaluate(_PLAN, {"link": name, "edits": {}}))
+        assert plan["hops"] == build_plan(scenario, 1).expanded()["hops"], name
 
 
-_PLAN = "([name, edits]) => lab.form.plan(lab.catalogue.links.find((link) => link.name === name), edits)"
-_OPEN = """async ([name, edits]) => {
-    const [{ Engine }, { makePlan }] = await Promise.all([import("/engine.js"), import("/settings.js")]);
+_PLAN = """async (change) => {
+    const { scenarioOf } = await import("/settings.js");
+    const settings = { ...lab.settings, ...change };
+    return lab.form.plan(scenarioOf(lab.catalogue, lab.form, settings), settings.seed);
+}"""
+_OPEN = """async (plan) => {
+    const { Engine } = await import("/engine.js");
     window.opened ??= await Engine.load("/engine.wasm");
-    opened.input(JSON.stringify(makePlan(lab.catalogue, lab.form, { ...lab.settings, link: name, edits })));
+    opened.input(plan);
     opened.call("run_open");
 }"""
 
@@ -261,7 +278,8 @@ def test_ends_of_every_slider_are_run_by_the_engine(lab: Lab) -> None:
     for link in json.loads(page_files()["catalogue.json"].content)["links"]:
         for slider in (slider for hop in lab.form(link["name"]) for slider in hop["sliders"]):
             for end in (slider["min"], slider["max"]):
-                lab.page.evaluate(_OPEN, [link["name"], {slider["key"]: end}])
+                change = {"link": link["name"], "edits": {slider["key"]: end}}
+                lab.page.evaluate(_OPEN, lab.page.evaluate(_PLAN, change))
                 opened += 1
     assert opened > 400
 
@@ -431,13 +449,103 @@ def test_file_that_is_no_capture_is_an_error_in_the_page(lab: Lab, tmp_path: Pat
 
 @pytest.mark.parametrize("width", [390, 1280, 2560])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_page_fits_its_window(browser: Any, address: str, width: int, scheme: str) -> None:
-    lab = Lab(browser, address, viewport={"width": width, "height": 900}, color_scheme=scheme)
+@pytest.mark.parametrize("load", ["", "#load=household"])
+def test_page_fits_its_window(browser: Any, address: str, width: int, scheme: str, load: str) -> None:
+    lab = Lab(browser, address, load, viewport={"width": width, "height": 900}, color_scheme=scheme)
     assert lab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     unlabelled = "[...document.querySelectorAll('input, select, button')].filter((e) => !e.labels?.length && !e.ariaLabel && !e.textContent)"
     assert lab.page.evaluate(f"{unlabelled}.map((e) => e.outerHTML)") == []
     assert lab.messages == []
     lab.context.close()
+
+
+@pytest.fixture(scope="module")
+def household(browser: Any, address: str) -> Iterator[Lab]:
+    """The household on dsl-16m as it is."""
+    page = Lab(browser, address, "#load=household")
+    yield page
+    page.context.close()
+
+
+def _rows(lab: Lab, table: str) -> list[list[str]]:
+    if not lab.page.is_visible(f"#{table}"):
+        return []
+    rows = lab.page.locator(f"#{table} tbody tr").all()
+    return [row.locator("th, td").all_inner_texts() for row in rows]
+
+
+def _shown_targets(lab: Lab) -> list[list[str]]:
+    """The targets as `simulate --household` has them of the page's run."""
+    targets = judgement([lab.summary])["targets"]
+    return [[t["app"], t["shown"], t["target"], "met" if t["met"] else "missed"] for t in targets]
+
+
+@pytest.mark.finding("U53")
+def test_household_shows_what_people_feel_as_simulate_does_and_a_queue_changes_it(household: Lab) -> None:
+    bloated = _shown_targets(household)
+    assert _rows(household, "targets") == bloated
+    assert [row[3] for row in bloated] == ["missed"] * 3
+    assert household.page.inner_text("#verdict") == judgement([household.summary])["verdict"]
+    assert household.summary == _native_run(household.files()["scenario"])
+    edits = {"hop.dsl.queue.down": "cake", "hop.dsl.queue.up": "cake"}
+    household.set({**household.settings, "edits": edits})
+    managed = _shown_targets(household)
+    assert _rows(household, "targets") == managed
+    assert [row[3] for row in managed][::2] == ["met", "met"] and managed != bloated
+    assert household.page.inner_text("#verdict") == judgement([household.summary])["verdict"]
+    assert household.summary == _native_run(household.files()["scenario"])
+    household.set({**household.settings, "edits": {}})
+    assert _rows(household, "targets") == bloated
+    assert household.messages == []
+
+
+def test_household_has_a_line_and_a_row_of_rates_for_each_transfer_and_none_for_a_call(household: Lab) -> None:
+    rates = [row[0] for row in _rows(household, "figures")]
+    assert rates == ["download: cubic down", "upload: cubic up"]
+    labels = household.page.locator("#chart-rtt .u-legend .u-label").all_inner_texts()
+    assert labels == ["Time", *rates]
+    limited = household.page.locator("#limits p strong").all_inner_texts()
+    assert [name.strip() for name in limited] == ["download:", "upload:"]
+
+
+@pytest.mark.parametrize("kind", ["call", "game", "page", "video", "conference"])
+def test_workload_of_a_flow_has_the_sentence_of_simulate(lab: Lab, kind: str) -> None:
+    assert _rows(lab, "felt") == [], "transfers have no application"
+    settings = lab.settings
+    settings["flows"][0]["workload"] = kind
+    lab.set(settings)
+    rows = felt([lab.summary])
+    assert _rows(lab, "felt") == [list(row) for row in rows]
+    assert [(name, app) for name, app, _ in rows] == [("flow1", kind)]
+    assert lab.page.is_hidden("#verdict") and lab.page.is_hidden("#targets"), "no household"
+    assert [row[0] for row in _rows(lab, "figures")] == ["flow2: bbr down"]
+    assert lab.messages == []
+
+
+def test_keys_of_a_workload_are_controls_and_stand_in_the_scenario(lab: Lab, browser: Any, address: str) -> None:
+    lab.page.select_option("#flow1-workload", "video")
+    lab.wait()
+    lab.page.locator("#flow1-workload").locator("xpath=ancestor::fieldset").get_by_text("Keys of the workload").click()
+    lab.page.select_option("[id='flow1.workload.ladder']", "apple-hevc")
+    lab.page.select_option("[id='flow1.workload.tls']", "no")
+    box = lab.page.locator("[data-key='flow1.workload.buffer'] input.exact")
+    box.fill("60 s")
+    box.press("Enter")
+    lab.wait()
+    (video, _) = tomllib.loads(lab.files()["scenario"])["flow"]
+    assert video["workload"] == {"kind": "video", "ladder": "apple-hevc", "tls": False, "buffer": "60 s"}
+    assert lab.page.evaluate("lab.summaryText") == _native_summary(lab.files()["scenario"])
+    lab.page.wait_for_timeout(600)  # the address follows after HASH_MS
+    other = Lab(browser, address, lab.page.evaluate("location.hash"))
+    assert other.files() == lab.files()
+    other.context.close()
+    lab.page.select_option("#flow1-workload", "call")
+    lab.wait()
+    assert lab.page.locator("#flow1-variant").count() == 0, "a call has no congestion control"
+    assert lab.page.locator("#flow1-direction").count() == 0
+    lab.page.click("#reset")  # of the link alone
+    assert lab.settings["edits"]["flow1.workload.buffer"] == 60 * 10**12
+    assert lab.messages == []
 
 
 def test_packets_are_played_from_the_engines_events(lab: Lab) -> None:

@@ -51,6 +51,7 @@ def test_upload_into_a_large_buffer_spoils_all_three_and_fq_codel_saves_them() -
     assert bloated["page"]["load_s"] is None or bloated["page"]["load_s"] > 3 * managed["page"]["load_s"]
 
 
+@pytest.mark.finding("U48")
 def test_scores_have_intervals_over_seeds_and_stand_first_in_the_terminal() -> None:
     done = run([*PEOPLE, UPLOAD], {"kind": "droptail", "bytes": "64 KiB"}, seeds=3)
     metrics = metrics_json(done.summaries)
@@ -72,6 +73,7 @@ def test_run_without_people_has_no_scores() -> None:
     assert not any(column.startswith(("app", "part_of")) for column in done.flows.columns)
 
 
+@pytest.mark.finding("U48")
 def test_page_that_does_not_end_shows_how_much_of_it_arrived() -> None:
     done = run([{"name": "page", "workload": {"kind": "page", "page": "news"}, "start": "19 s"}])
     ((_, _, text),) = felt(done.summaries)

@@ -209,7 +209,12 @@ fn table(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
             let value = value_of(value);
             quote!(|| #value)
         }));
-        controls.push(quote!(controls.push(::ackclock_scenario::controls::Control::of::<#kind_type>(#name, #text, &#bounds))));
+        let is_required = !["default", "absent"].iter().any(|setting| key.has(setting));
+        let example = setting(&key.settings, "example").filter(|_| is_required).map(value_of);
+        let example = optional(example.map(|value| quote!(|| #value)));
+        controls.push(quote!(controls.push(
+            ::ackclock_scenario::controls::Control::of::<#kind_type>(#name, #text, &#bounds, #example)
+        )));
         if setting(&key.settings, "default").is_none() {
             let needed = optional(setting(&key.settings, "needed"));
             required.push(quote! {

@@ -156,11 +156,24 @@ pub struct Control {
     /// A table of both directions may stand for the value.
     is_per_direction: bool,
     inner: fn(&Value) -> Vec<Control>,
+    /// The values of a key that has a few ones.
+    pub options: fn() -> Vec<Value>,
+    /// A value of a key that must be given.
+    pub example: Option<fn() -> Value>,
 }
 
 impl Control {
-    pub fn of<T: KeyValue>(key: &'static str, text: &'static str, bounds: &Bounds) -> Control {
-        Control { key, text, number: T::number(bounds), is_per_direction: false, inner: T::controls }
+    pub fn of<T: KeyValue>(key: &'static str, text: &'static str, bounds: &Bounds, example: Option<fn() -> Value>) -> Control {
+        let number = T::number(bounds);
+        Control {
+            key,
+            text,
+            number,
+            is_per_direction: false,
+            inner: T::controls,
+            options: T::options,
+            example: example.filter(|_| !T::OPTIONAL),
+        }
     }
 
     /// The same of a table that has two directions.

@@ -42,6 +42,11 @@ pub trait KeyValue: Sized {
         None
     }
 
+    /// The values of a key that has a few ones, such as words; a page offers them.
+    fn options() -> Vec<Value> {
+        Vec::new()
+    }
+
     /// The controls of a value that is a table, or of each element of an array.
     fn controls(_: &Value) -> Vec<Control> {
         Vec::new()
@@ -338,6 +343,10 @@ impl<T: KeyValue> KeyValue for Option<T> {
 
     fn number(bounds: &Bounds) -> Option<Number> {
         T::number(bounds)
+    }
+
+    fn options() -> Vec<Value> {
+        T::options()
     }
 
     fn controls(value: &Value) -> Vec<Control> {

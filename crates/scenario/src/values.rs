@@ -422,6 +422,10 @@ impl KeyValue for bool {
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {
         Value::table([("type", "boolean".into())])
     }
+
+    fn options() -> Vec<Value> {
+        vec![true.into(), false.into()]
+    }
 }
 
 impl KeyValue for String {
@@ -482,6 +486,10 @@ macro_rules! words {
 
             fn schema(_: &$crate::keys::Bounds, _: &mut $crate::schema::Definitions) -> $crate::value::Value {
                 $crate::schema::words(&[$($word),+])
+            }
+
+            fn options() -> Vec<$crate::value::Value> {
+                vec![$($word.into()),+]
             }
         }
     };

@@ -13,8 +13,12 @@ mod capture_session;
 mod link_form;
 #[cfg(feature = "engine")]
 mod packet_log;
+#[cfg(feature = "form")]
+mod page_sources;
 #[cfg(feature = "engine")]
 mod run_session;
+#[cfg(feature = "form")]
+mod scenario_form;
 
 #[cfg(feature = "capture")]
 use capture_session::CaptureSession;
@@ -97,7 +101,7 @@ mod exports {
     #[unsafe(no_mangle)]
     pub extern "C" fn start() {
         #[cfg(feature = "form")]
-        ackclock_scenario::sources::install(&super::link_form::PageSources);
+        ackclock_scenario::sources::install(&super::page_sources::PageSources);
         panic::set_hook(Box::new(|info| {
             PAGE.with(|page| {
                 if let Ok(mut page) = page.try_borrow_mut() {
@@ -168,6 +172,12 @@ mod run_exports {
         with_page(|page| json(&run_session::limits(page.input_text()?)?))
     }
 
+    /// What people feel of the applications of a run: the input is its summary (JSON).
+    #[unsafe(no_mangle)]
+    pub extern "C" fn felt() -> u32 {
+        with_page(|page| json(&run_session::felt(page.input_text()?)?))
+    }
+
     /// The packets of the plan (JSON) in the input from `from_s` to `to_s`, with their times at each
     /// hop.
     #[unsafe(no_mangle)]
@@ -180,12 +190,12 @@ mod run_exports {
 #[cfg(feature = "form")]
 #[allow(unsafe_code)]
 mod form_exports {
-    use super::{json, link_form, with_page};
+    use super::link_form::EditedLink;
+    use super::scenario_form::{EditedWorkload, SeededScenario};
+    use super::{json, page_sources, with_page};
     use ackclock_scenario::controls::Number;
     use ackclock_scenario::invalid::Invalid;
     use ackclock_scenario::{toml_text, value::Value};
-    use ackclock_sim::plan::HostOverhead;
-    use link_form::EditedLink;
 
     fn number(unit: &str) -> Result<Number, String> {
         Number::from_name(unit).ok_or_else(|| format!("no unit: {unit}"))
@@ -195,7 +205,7 @@ mod form_exports {
     #[unsafe(no_mangle)]
     pub extern "C" fn names() -> u32 {
         with_page(|page| {
-            link_form::install(page.input_value()?);
+            page_sources::install(page.input_value()?);
             Ok(Vec::new())
         })
     }
@@ -212,17 +222,16 @@ mod form_exports {
         with_page(|page| json(&page.input_value::<EditedLink>()?.tunnel_form()?))
     }
 
-    /// The plan of the hops and tunnels of a changed link.
+    /// A changed workload with its controls.
     #[unsafe(no_mangle)]
-    pub extern "C" fn link_plan() -> u32 {
-        with_page(|page| json(&page.input_value::<EditedLink>()?.plan()?))
+    pub extern "C" fn workload_form() -> u32 {
+        with_page(|page| json(&page.input_value::<EditedWorkload>()?.form()?))
     }
 
-    /// Maximum delay of a packet in its sending host, in ps; a rate of 0 is none.
+    /// The plan of a scenario with a seed.
     #[unsafe(no_mangle)]
-    pub extern "C" fn max_overhead_ps(packet_bytes: f64, slowest_bps: f64, alone: u32) -> f64 {
-        let slowest_bps = Some(slowest_bps as u64).filter(|&bps| bps > 0);
-        HostOverhead { packet_bytes: packet_bytes as u64, slowest_bps, alone: alone != 0 }.max().0 as f64
+    pub extern "C" fn scenario_plan() -> u32 {
+        with_page(|page| json(&page.input_value::<SeededScenario>()?.plan()?))
     }
 
     /// A document as TOML.

@@ -1,22 +1,19 @@
-//! The form of a link: its hops and tunnels as a link file has them, the controls of their keys, and the plan of
-//! what a user has changed. The tables are read by ackclock-scenario, as those of a file are.
+//! The form of a link: its hops and tunnels as a link file has them, and the controls of their keys. The tables are
+//! read by ackclock-scenario, as those of a file are.
 
 use ackclock_core::link::TunnelKind;
 use ackclock_core::medium::Direction as Side;
-use ackclock_core::units::Span;
 use ackclock_scenario::controls::{Control, Number, Slider, sliders};
-use ackclock_scenario::invalid::{Code, Invalid, Read, Step, format_value};
+use ackclock_scenario::invalid::{Code, Invalid, Read, Step};
 use ackclock_scenario::keys::{Attribute, Bounds, Checked, KeySet, KeyValue, is_per_direction};
 use ackclock_scenario::link::acks::Acks;
 use ackclock_scenario::link::hop::{Direction, Hop};
 use ackclock_scenario::link::queue::Queue;
 use ackclock_scenario::link::tunnel::Tunnel;
-use ackclock_scenario::sources::Sources;
 use ackclock_scenario::table;
 use ackclock_scenario::value::Value;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 /// A link and what a user has changed in it.
 #[derive(Debug, Deserialize)]
@@ -42,8 +39,6 @@ pub struct HopForm {
     /// A fixed rate or the maximum of the medium, by direction; of the link itself while the changed
     /// hop is invalid.
     slowest_bps: Value,
-    #[serde(skip)]
-    hop: Read<Hop>,
 }
 
 /// A tunnel with its controls.
@@ -58,38 +53,27 @@ pub struct TunnelForm {
     written: Value,
     choices: Vec<Choice>,
     sliders: Vec<KeyedSlider>,
-    #[serde(skip)]
-    tunnel: Tunnel,
 }
 
 /// A slider with its key.
 #[derive(Debug, Serialize)]
 pub struct KeyedSlider {
-    key: String,
+    pub(crate) key: String,
     #[serde(flatten)]
-    slider: Slider,
+    pub(crate) slider: Slider,
 }
 
 /// A table with a few kinds, of which one is selected.
 #[derive(Debug, Serialize)]
 pub struct Choice {
     key: String,
-    path: Vec<String>,
+    pub(crate) path: Vec<String>,
     /// What the key means.
     text: &'static str,
     /// The option of the link itself.
-    current: String,
-    selected: String,
+    pub(crate) current: String,
+    pub(crate) selected: String,
     options: Vec<String>,
-}
-
-/// The hops and tunnels of a plan, and the rate limits from which the delay of packets in their hosts follows.
-#[derive(Debug, Serialize)]
-pub struct LinkPlan {
-    hops: Vec<serde_json::Value>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tunnels: Vec<serde_json::Value>,
-    slowest_bps: Vec<Value>,
 }
 
 impl EditedLink {
@@ -100,34 +84,10 @@ impl EditedLink {
     pub fn tunnel_form(&self) -> Result<Vec<TunnelForm>, String> {
         (1..).zip(&self.tunnels).map(|(number, table)| TunnelForm::new(number, table, &self.edits)).collect()
     }
-
-    /// Error: the message of the first invalid key.
-    pub fn plan(&self) -> Result<LinkPlan, String> {
-        let mut plan = LinkPlan { hops: Vec::new(), tunnels: Vec::new(), slowest_bps: Vec::new() };
-        let forms = self.form()?;
-        for TunnelForm { tunnel, over, .. } in self.tunnel_form()? {
-            let mut tunnel_plan = serde_json::json!(tunnel.config());
-            let crossed = forms.iter().enumerate().filter(|(_, form)| over.contains(&form.name));
-            tunnel_plan["over"] = crossed.map(|(index, _)| index).collect::<Vec<usize>>().into();
-            plan.tunnels.push(tunnel_plan);
-        }
-        for form in forms {
-            let hop = form.hop.map_err(|invalid| message(&place_of_hop(&form.name), &invalid))?;
-            let mut hop_plan = Checked::plan(&hop);
-            for side in Side::BOTH {
-                if let Some(rate) = hop_plan.get_mut(side.name()).and_then(|side| side.get_mut("rate")) {
-                    insert_recording(rate);
-                }
-            }
-            plan.hops.push(hop_plan);
-            plan.slowest_bps.push(form.slowest_bps);
-        }
-        Ok(plan)
-    }
 }
 
 /// As the messages of a link file, without file and line.
-fn message(table: &str, invalid: &Invalid) -> String {
+pub(crate) fn message(table: &str, invalid: &Invalid) -> String {
     let steps = invalid.path.iter().map(|step| match step {
         Step::Key(key) => format!(".{key}"),
         Step::Index(index) => format!("[{}]", index + 1),
@@ -139,7 +99,7 @@ fn message(table: &str, invalid: &Invalid) -> String {
     }
 }
 
-fn place_of_hop(name: &str) -> String {
+pub(crate) fn place_of_hop(name: &str) -> String {
     format!("hop.{name}")
 }
 
@@ -158,7 +118,7 @@ impl HopForm {
             choices.extend(Choice::make(&place, &mut base, path, meaning, &options(), edits));
         }
         let is_valid = read(&base).is_ok();
-        // The keys of a proxy are in the parts of a connection, not in the plan of the hop.
+        // A proxy belongs to a connection, not to the hop.
         let controls: Vec<Control> = Hop::key_controls().into_iter().filter(|control| control.key != "pep").collect();
         let found = sliders(&controls, &base, |changed| !is_valid || read(changed).is_ok());
         let sliders: Vec<KeyedSlider> =
@@ -175,7 +135,7 @@ impl HopForm {
             Some(Attribute::Value(rates)) => rates,
             _ => Value::Absent,
         };
-        Ok(HopForm { name, written, choices, sliders, slowest_bps, hop })
+        Ok(HopForm { name, written, choices, sliders, slowest_bps })
     }
 }
 
@@ -192,7 +152,8 @@ impl TunnelForm {
                 .find(|control| path.last().is_some_and(|key| key == control.key))
                 .map_or("", |c| c.text)
         };
-        let kinds: Vec<ChoiceOption> = TunnelKind::ALL.iter().map(|kind| (kind.name(), Some(kind.name().into()))).collect();
+        let kinds: Vec<ChoiceOption> =
+            TunnelKind::ALL.iter().map(|kind| (kind.name().into(), Some(kind.name().into()))).collect();
         choices.extend(Choice::make(&place, &mut changed, path_of(&["kind"]), text, &kinds, edits));
         let kind = read(&changed)?.kind;
         // What the kind has by default can be changed, too; the file has it once it is.
@@ -203,7 +164,7 @@ impl TunnelForm {
         if shown.get("df").is_none() {
             shown.put(&path_of(&["df"]), Some(kind.default_df().into()));
         }
-        let df: [ChoiceOption; 2] = [("set", Some(true.into())), ("not set", Some(false.into()))];
+        let df: [ChoiceOption; 2] = [("set".into(), Some(true.into())), ("not set".into(), Some(false.into()))];
         if let Some(choice) = Choice::make(&place, &mut shown, path_of(&["df"]), text, &df, edits) {
             if choice.selected != choice.current {
                 changed.put(&choice.path, shown.get("df").cloned());
@@ -220,16 +181,16 @@ impl TunnelForm {
         }
         let tunnel = read(&changed)?;
         let over = tunnel.over.0.clone();
-        Ok(TunnelForm { number, kind: kind.name(), over, written: changed, choices, sliders, tunnel })
+        Ok(TunnelForm { number, kind: kind.name(), over, written: changed, choices, sliders })
     }
 }
 
 /// The key of a control in a table, such as `hop.dsl`.
-fn key_of(table: &str, path: &[String]) -> String {
+pub(crate) fn key_of(table: &str, path: &[String]) -> String {
     format!("{table}.{}", path.join("."))
 }
 
-fn path_of(steps: &[&str]) -> Vec<String> {
+pub(crate) fn path_of(steps: &[&str]) -> Vec<String> {
     steps.iter().map(|step| (*step).to_owned()).collect()
 }
 
@@ -249,8 +210,8 @@ fn expanded(mut hop: Value) -> Value {
     hop
 }
 
-/// An option's name and its table; None leaves the key out.
-type ChoiceOption = (&'static str, Option<Value>);
+/// An option's name and its value; None leaves the key out.
+pub(crate) type ChoiceOption = (String, Option<Value>);
 
 /// The path of a choice, and its options.
 type ChoicePath = (Vec<String>, fn() -> Vec<ChoiceOption>);
@@ -285,26 +246,26 @@ fn queues() -> Vec<ChoiceOption> {
         Some(table)
     };
     let kinds = Queue::kinds().map(|kind| match kind {
-        "droptail" => (kind, Some(table!("kind" => kind, "bytes" => "256 KiB"))),
-        _ => (kind, all_keys(kind)),
+        "droptail" => (kind.to_owned(), Some(table!("kind" => kind, "bytes" => "256 KiB"))),
+        _ => (kind.to_owned(), all_keys(kind)),
     });
-    [("unlimited", None)].into_iter().chain(kinds).collect()
+    [("unlimited".to_owned(), None)].into_iter().chain(kinds).collect()
 }
 
 fn ack_handling() -> Vec<ChoiceOption> {
     vec![
-        ("none", None),
-        ("filter", Some(table!("filter" => "safe"))),
-        ("filter as cake", Some(table!("filter" => "cake"))),
-        ("first", Some(table!("first" => true))),
+        ("none".into(), None),
+        ("filter".into(), Some(table!("filter" => "safe"))),
+        ("filter as cake".into(), Some(table!("filter" => "cake"))),
+        ("first".into(), Some(table!("first" => true))),
     ]
 }
 
 fn losses() -> Vec<ChoiceOption> {
     vec![
-        ("none", None),
-        ("bernoulli", Some(table!("kind" => "bernoulli", "mean" => 0.001))),
-        ("gilbert-elliott", Some(table!("kind" => "gilbert-elliott", "mean" => 0.001, "bad_sojourn" => "50 ms"))),
+        ("none".into(), None),
+        ("bernoulli".into(), Some(table!("kind" => "bernoulli", "mean" => 0.001))),
+        ("gilbert-elliott".into(), Some(table!("kind" => "gilbert-elliott", "mean" => 0.001, "bad_sojourn" => "50 ms"))),
     ]
 }
 
@@ -312,24 +273,24 @@ fn losses() -> Vec<ChoiceOption> {
 fn name_of(table: Option<&Value>, options: &[ChoiceOption]) -> String {
     let read = |table: &Value| Acks::read(table, &Bounds::NONE).ok();
     let name = match table {
-        None => options.first().map(|(name, _)| *name),
+        None => options.first().map(|(name, _)| name),
         Some(Value::Text(word)) => return word.clone(),
-        Some(Value::Bool(_)) => options.iter().find(|(_, option)| option.as_ref() == table).map(|(name, _)| *name),
+        Some(Value::Bool(_)) => options.iter().find(|(_, option)| option.as_ref() == table).map(|(name, _)| name),
         Some(table) => match table.get("kind") {
             Some(Value::Text(kind)) => return kind.clone(),
             _ => options
                 .iter()
                 .find(|(_, option)| option.as_ref().is_some_and(|option| read(option) == read(table)))
-                .map(|(name, _)| *name),
+                .map(|(name, _)| name),
         },
     };
-    name.unwrap_or("own").to_owned()
+    name.map_or_else(|| "own".to_owned(), String::clone)
 }
 
 impl Choice {
     /// The choice at a path, whose selected option is put into the hop. None: the queue is absent
     /// that would handle ACKs.
-    fn make(
+    pub(crate) fn make(
         table: &str,
         base: &mut Value,
         path: Vec<String>,
@@ -347,10 +308,10 @@ impl Choice {
         if let Some(Value::Text(name)) = edits.get(&key)
             && let Some((name, table)) = options.iter().find(|(option, _)| option == name && *option != current)
         {
-            (*name).clone_into(&mut selected);
+            name.clone_into(&mut selected);
             base.put(&path, table.clone());
         }
-        let others = options.iter().map(|(name, _)| (*name).to_owned()).filter(|name| *name != current);
+        let others = options.iter().map(|(name, _)| name.clone()).filter(|name| *name != current);
         let names: Vec<String> = [current.clone()].into_iter().chain(others).collect();
         Some(Choice { key, text: text(&path), path, current, selected, options: names })
     }
@@ -367,54 +328,6 @@ fn meaning(path: &[String]) -> &'static str {
     }
 }
 
-/// What links of the page name outside of themselves.
-pub struct PageSources;
-
-/// Names of host stacks, and the times of recordings in ms by their paths.
-#[derive(Debug, Default, Deserialize)]
-pub struct Names {
-    hosts: Vec<String>,
-    recordings: BTreeMap<String, Vec<u64>>,
-}
-
-static NAMES: Mutex<Option<Names>> = Mutex::new(None);
-
-/// Replaces what `PageSources` knows.
-pub fn install(names: Names) {
-    *NAMES.lock().unwrap_or_else(PoisonError::into_inner) = Some(names);
-}
-
-fn with_names<T>(take: impl FnOnce(&Names) -> T) -> T {
-    take(NAMES.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
-}
-
-impl Sources for PageSources {
-    fn hosts(&self) -> Vec<String> {
-        with_names(|names| names.hosts.clone())
-    }
-
-    fn host(&self, name: &str) -> Read<Value> {
-        Err(Invalid::new(format_value(&name.into()), "no host stack: the page has resolved ones"))
-    }
-
-    fn check_class(&self, name: &str) -> Read<()> {
-        Err(Invalid::new(format_value(&name.into()), "a variant of the engine: a page has no Python"))
-    }
-
-    fn recording_period(&self, path: &str) -> Read<Span> {
-        let period_ms = with_names(|names| names.recordings.get(path).and_then(|times| times.last().copied()));
-        let unknown = || Invalid::new(format_value(&path.into()), "a recording that the page was given");
-        period_ms.map(|ms| Span(ms.saturating_mul(1_000_000_000))).ok_or_else(unknown)
-    }
-}
-
-/// Puts the times of a recording in place of its path.
-fn insert_recording(rate: &mut serde_json::Value) {
-    if let Some(path) = rate.get("times_ms").and_then(|path| path.as_str()).map(str::to_owned) {
-        rate["times_ms"] = with_names(|names| names.recordings.get(&path).cloned()).unwrap_or_default().into();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -426,16 +339,6 @@ mod tests {
 
     fn line() -> serde_json::Value {
         json!({"name": "line", "rate": {"down": "8 Mb/s", "up": "1 Mb/s"}, "queue": {"packets": 50}})
-    }
-
-    #[test]
-    fn plan_of_a_hop_is_that_of_its_file_when_nothing_is_edited() {
-        let table: Value = serde_json::from_value(line()).expect("a table");
-        let plan = edited(line(), json!({})).plan().expect("a plan");
-        assert_eq!(plan.hops, [Checked::plan(&read(&table).expect("a hop"))]);
-        assert_eq!(json!(plan.slowest_bps), json!([{"down": 8_000_000, "up": 1_000_000}]));
-        let up = edited(json!({"name": "line", "only": "up", "rate": "1 Mb/s"}), json!({})).plan().expect("a plan");
-        assert_eq!((&up.hops[0]["down"], &up.hops[0]["up"]["rate"]["bps"]), (&json!(null), &json!(1_000_000)));
     }
 
     #[test]
@@ -476,41 +379,27 @@ mod tests {
     }
 
     #[test]
-    fn plan_is_refused_with_the_message_of_a_link_file_when_an_edit_is_invalid() {
+    fn form_has_the_rates_of_the_link_itself_when_an_edit_is_invalid() {
         let edits = json!({"hop.line.queue.down": "dualpi2", "hop.line.queue.down.ack": "first"});
-        let message = edited(line(), edits.clone()).plan().expect_err("dualpi2 has its own order");
-        assert!(message.starts_with("hop.line.queue.down.ack.first: found first = true; allowed: false"), "{message}");
         let form = edited(line(), edits).form().expect("the form is shown");
         assert_eq!((form[0].choices[0].selected.as_str(), form[0].sliders.is_empty()), ("dualpi2", false));
+        assert_eq!(form[0].slowest_bps, Value::table([("down", Value::from(8_000_000)), ("up", Value::from(1_000_000))]));
     }
 
     #[test]
-    fn plan_has_the_tunnels_of_a_link_and_their_edits() {
+    fn form_has_the_tunnels_of_a_link_and_their_edits() {
         let tunnel = json!({"kind": "wireguard", "over": ["line"]});
         let link = |edits: serde_json::Value| -> EditedLink {
             let hops = json!([{"name": "core", "delay": "5 ms"}, line()]);
             serde_json::from_value(json!({"hops": hops, "tunnels": [tunnel], "edits": edits})).expect("a link")
         };
-        let plan = link(json!({})).plan().expect("a plan");
-        assert_eq!(json!(plan.tunnels), json!([{"kind": "wireguard", "mtu": 1420, "df": false, "over": [1]}]));
         let forms = link(json!({})).tunnel_form().expect("a form");
         assert_eq!(json!(forms[0].written), tunnel, "defaults are left out");
         let selected: Vec<&str> = forms[0].choices.iter().map(|choice| choice.selected.as_str()).collect();
         assert_eq!((selected, forms[0].sliders[0].key.as_str()), (vec!["wireguard", "not set"], "tunnel.1.mtu"));
         let edits = json!({"tunnel.1.kind": "gre", "tunnel.1.mtu": 1300, "tunnel.1.df": "not set"});
-        let plan = link(edits.clone()).plan().expect("a plan");
-        assert_eq!(json!(plan.tunnels), json!([{"kind": "gre", "mtu": 1300, "df": false, "over": [1]}]));
         let written = json!(link(edits).tunnel_form().expect("a form")[0].written);
         assert_eq!(written, json!({"kind": "gre", "over": ["line"], "mtu": "1300 B", "df": false}));
-        assert!(serde_json::to_value(edited(line(), json!({})).plan().expect("a plan")).expect("JSON").get("tunnels").is_none());
-    }
-
-    #[test]
-    fn recording_is_in_the_plan_in_place_of_its_path_when_the_page_has_it() {
-        ackclock_scenario::sources::install(&PageSources);
-        let hop = json!({"name": "air", "rate": {"down": {"trace": "a.down"}, "up": "1 Mb/s"}});
-        assert!(edited(hop.clone(), json!({})).plan().expect_err("unknown").contains("a recording that the page was given"));
-        install(Names { hosts: Vec::new(), recordings: BTreeMap::from([("a.down".into(), vec![0, 5, 12])]) });
-        assert_eq!(edited(hop, json!({})).plan().expect("a plan").hops[0]["down"]["rate"]["times_ms"], json!([0, 5, 12]));
+        assert!(edited(line(), json!({})).tunnel_form().expect("a form").is_empty());
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::packet_log::{PacketLog, PacketRows};
 use ackclock_core::{Span, Time};
+use ackclock_diagnose::felt::Felt;
 use ackclock_diagnose::limit::{FlowExplanation, PlanFigures, RunFigures, explain};
 use ackclock_sim::build::{build, build_unfused};
 use ackclock_sim::plan::Plan;
@@ -109,6 +110,11 @@ impl RunSession {
 pub fn limits(both: &str) -> Result<Vec<FlowExplanation>, String> {
     let (run, plan): (RunFigures, PlanFigures) = serde_json::from_str(both).map_err(|error| error.to_string())?;
     Ok(explain(&run, &plan))
+}
+
+/// What people feel of the applications of a run, from its summary (JSON).
+pub fn felt(summary: &str) -> Result<Felt, String> {
+    serde_json::from_str(summary).map(|run| ackclock_diagnose::felt::felt(&run)).map_err(|error| error.to_string())
 }
 
 /// The packets that are sent from `from_s` to `to_s`, followed until `to_s`. Each hop is an element

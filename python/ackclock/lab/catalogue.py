@@ -1,28 +1,28 @@
-"""What the lab page knows of links and variants, as one JSON document.
+"""What the lab page knows of links, host stacks, variants, workloads and the household, as one JSON
+document.
 
-The page's engine reads the hops of a link as this package does, by crates/scenario, and says what
-control each key has. Variants and the parts of a connection are resolved here.
+The page's form reads links and scenarios as this package does, by crates/scenario, and says what
+control each key has.
 """
 
 from __future__ import annotations
 
 import copy
 import json
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ackclock import _native
 from ackclock.input import catalogue
 from ackclock.input.document import read_document
-from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.link.names import PACKAGED
 from ackclock.input.scenario.draft import absolute_traces, draft_of
-from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
-from ackclock.input.scenario.model import PHASE_START_PS, Scenario
+from ackclock.input.scenario.hosts import DEFAULT_HOST
 from ackclock.input.scenario.resolution import recordings
-from ackclock.input.units import show_time
 from ackclock.input.variant_groups import LINUX
-from ackclock.simulation.plan import build_plan
+from ackclock.simulation import household
 from ackclock.storage.environment import version
 
 DURATION_PS = 30 * 10**12
@@ -35,7 +35,8 @@ ACK_POLICIES: dict[str, dict[str, Any]] = {
     "4 per RTT (TACK)": {"delayed_ack": {"segments": 2, "timer": "200 ms", "per_rtt": 4}},
 }
 """Keys of [[flow]] by the page's name; studies/ack_path/runs.py has the last one's values."""
-_FLOW = "flow"
+NOT_OFFERED = ("probe", "live")
+"""Workloads that have no figure on the page."""
 LARGEST_EXACT = 2**53
 """The largest integer up to which a page's numbers hold every integer."""
 
@@ -45,10 +46,11 @@ def document(links: Iterable[tuple[str, Path]]) -> dict[str, Any]:
 
     Returns:
         ``version``, ``links`` (each with ``name, title, source``, ``hops`` and ``tunnels`` as the
-        link file has them, ``recordings``, the times in ms of those that it names, by path, and
-        ``parts``, the flows and proxies of one connection by direction), ``variants`` (``name,
-        summary, source, common, tcp``), ``hosts`` (the names of host stacks), ``ack_policies``
-        (``name, written, tcp``), and ``scenario``: what all scenarios of the page have.
+        link file has them, and ``recordings``, the times in ms of those that it names, by path),
+        ``variants`` (``name, summary, source, common``), ``hosts`` (files of host stacks by name),
+        ``ack_policies`` (``name, written``), ``workloads`` (``name, text``, and ``tcp``, whether
+        it runs over TCP), ``household`` (the keys of its scenario), and ``scenario``: what all
+        scenarios of the page have.
 
     Raises:
         InputError: a link file is missing or invalid.
@@ -56,15 +58,17 @@ def document(links: Iterable[tuple[str, Path]]) -> dict[str, Any]:
     written = {
         "version": version("ackclock"),
         "host": DEFAULT_HOST,
-        "hosts": catalogue.host_names(),
+        "hosts": {name: catalogue.host_file(name) for name in catalogue.host_names()},
         "scenario": {
             "duration_ps": DURATION_PS,
+            "household_ps": round(household.DURATION_S * 1e12),
             "sample_ps": SAMPLE_PS,
-            "phase_start_ps": PHASE_START_PS,
             "seed": 1,
         },
         "variants": _variants(),
-        "ack_policies": _ack_policies(),
+        "ack_policies": [{"name": name, "written": keys} for name, keys in ACK_POLICIES.items()],
+        "workloads": _workloads(),
+        "household": _household(),
         "links": [link_entry(name, path) for name, path in links],
     }
     _check_exact(written)
@@ -78,7 +82,8 @@ def packaged() -> list[tuple[str, Path]]:
 
 def link_entry(name: str, path: Path) -> dict[str, Any]:
     """One link of the catalogue."""
-    scenario = _scenario(path, "down", {})
+    flow = {"workload": {"kind": "bulk"}}
+    scenario = draft_of({"link": str(path.absolute()), "duration": "30 s", "flow": [flow]}).check()
     file = read_document(path)
     hops = copy.deepcopy(file.data["hop"])
     absolute_traces(hops, file.folder)
@@ -89,33 +94,6 @@ def link_entry(name: str, path: Path) -> dict[str, Any]:
         "hops": hops,
         "tunnels": file.data.get("tunnel", []),
         "recordings": {str(one.path): one.times_ms for one in recordings(scenario)},
-        "parts": {direction: _parts(path, direction) for direction in DIRECTIONS},
-    }
-
-
-def _scenario(path: Path, direction: str, tcp: dict[str, Any]) -> Scenario:
-    flow = {"name": _FLOW, "workload": {"kind": "bulk"}, "direction": direction, **tcp}
-    keys = {"duration": show_time(DURATION_PS), "sample": show_time(SAMPLE_PS), "flow": [flow]}
-    return draft_of({"link": str(path.absolute()), **keys}).check()
-
-
-def _parts(path: Path, direction: str) -> dict[str, Any]:
-    """The flows and proxies of one connection, without TCP; proxies have theirs by variant."""
-    plan = build_plan(_scenario(path, direction, {}), 1).document
-    flows = [{key: value for key, value in flow.items() if key != "tcp"} for flow in plan["flows"]]
-    proxies = plan.get("proxies", [])
-    if not proxies:
-        return {"flows": flows, "proxies": []}
-    by_variant = {
-        name: build_plan(_scenario(path, direction, {"variant": name}), 1).document["proxies"]
-        for name in catalogue.variants()
-    }
-    return {
-        "flows": flows,
-        "proxies": [
-            {**proxy, "tcp": {name: by_variant[name][index]["tcp"] for name in by_variant}}
-            for index, proxy in enumerate(proxies)
-        ],
     }
 
 
@@ -126,20 +104,29 @@ def _variants() -> list[dict[str, Any]]:
             "summary": entry["summary"],
             "source": entry["source"],
             "common": entry["name"] in LINUX,
-            "tcp": resolve(READ_KEYS({"variant": entry["name"]})).plan(),
         }
         for entry in catalogue.entries("variants")
     ]
 
 
-def _ack_policies() -> list[dict[str, Any]]:
-    base = resolve().plan()
-    policies = []
-    for name, keys in ACK_POLICIES.items():
-        plan = resolve(READ_KEYS(keys)).plan()
-        changed = {key: value for key, value in plan.items() if base.get(key) != value}
-        policies.append({"name": name, "written": keys, "tcp": changed})
-    return policies
+def _workloads() -> list[dict[str, Any]]:
+    """Each with the examples of the keys that it must have."""
+    offered = []
+    for kind, table in _native.table_kinds("Workload"):
+        if kind in NOT_OFFERED:
+            continue
+        keys = _native.table_keys(table)
+        (text,) = [meaning for key, _, _, _, meaning, _ in keys if key == "kind"]
+        needed = "".join(f"{key} = {example}\n" for key, _, default, *_, example in keys if default == "required")
+        flow = _native.read_table("Flow", {"workload": tomllib.loads(needed)})
+        offered.append({"name": kind, "text": text, "tcp": not flow.is_udp})
+    return offered
+
+
+def _household() -> dict[str, Any]:
+    """The keys of household.toml that a scenario of the page has, too."""
+    data = read_document(household.FILE).data
+    return {key: data[key] for key in ("duration", "measure", "flow")}
 
 
 def _check_exact(value: Any) -> None:

@@ -176,6 +176,10 @@ impl KeyValue for PageTree {
         let path = Value::table([("type", "string".into()), ("pattern", "\\.har$".into())]);
         schema::either(vec![PageName::schema(bounds, definitions), path, schema::array(object, [("minItems", 1.into())])])
     }
+
+    fn options() -> Vec<Value> {
+        PageName::options()
+    }
 }
 
 /// Objects of a type: how many, and bytes of all of them.
