@@ -9,7 +9,7 @@ import pytest
 import ackclock
 from ackclock import Call, Conference, Flow, Game, Page, Video
 from ackclock.errors import InputError
-from ackclock.simulation.apps import felt
+from ackclock.simulation.apps import felt, responsiveness_text
 from ackclock.simulation.metrics import metrics_json
 
 DSL = {"rate": {"down": "16 Mb/s", "up": "1 Mb/s"}, "delay": "15 ms"}
@@ -18,6 +18,7 @@ PEOPLE = [
     {"name": "game", "workload": {"kind": "game"}},
     {"name": "page", "workload": {"kind": "page", "page": "light"}, "start": "5 s"},
 ]
+GAME = PEOPLE[1]
 UPLOAD = {"name": "upload", "direction": "up", "workload": {"kind": "bulk"}}
 
 
@@ -71,6 +72,22 @@ def test_run_without_people_has_no_scores() -> None:
     done = run([UPLOAD])
     assert felt(done.summaries) == [] and not any(name.startswith(("call", "page", "game")) for name in done.metrics)
     assert not any(column.startswith(("app", "part_of")) for column in done.flows.columns)
+
+
+def test_game_beside_an_upload_has_its_responsiveness_and_the_grade_of_the_added_delay() -> None:
+    done = run([GAME, UPLOAD])
+    found = done.summaries[0]["responsiveness"]
+    assert found["rpm"] == pytest.approx(60_000 / ((found["beside_load_ms"] + found["on_load_ms"]) / 2))
+    assert done.metrics["rpm"]["mean"] < 600 and done.metrics["added_delay_p95_ms"]["mean"] > 60
+    assert responsiveness_text(done.summaries).endswith((": grade C", ": grade D", ": grade F"))
+    managed = responsiveness_text(run([GAME, UPLOAD], queue={"kind": "fq-codel"}).summaries)
+    assert managed.endswith((": grade A", ": grade A+"))
+
+
+def test_game_alone_has_no_load_and_no_grade() -> None:
+    done = run([GAME])
+    assert "responsiveness" not in done.summaries[0] and "rpm" not in done.metrics
+    assert responsiveness_text(done.summaries) == ""
 
 
 @pytest.mark.finding("U48")

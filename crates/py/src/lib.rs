@@ -214,5 +214,6 @@ fn add_live(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(measurement::new_token, module)?)?;
     module.add_function(wrap_pyfunction!(measurement::read_token, module)?)?;
     module.add_function(wrap_pyfunction!(measurement::stamp, module)?)?;
+    module.add_function(wrap_pyfunction!(measurement::added_delay_grade, module)?)?;
     module.add_function(wrap_pyfunction!(measurement::responsiveness, module)?)
 }

@@ -333,6 +333,12 @@ pub fn responsiveness(
     to_object(py, &responsive(&RttSamples { handshakes, exchanges, on_load }))
 }
 
+/// The grade of a delay that load adds at the 95th percentile, in milliseconds.
+#[pyfunction]
+pub fn added_delay_grade(added_ms: f64) -> &'static str {
+    ackclock_core::score::responsiveness::added_delay_grade(added_ms)
+}
+
 /// Probes the hops of the path to a host with increasing TTL; the plan is JSON, `watch` receives
 /// the completed share after each probe. Returns a row for each probe; `rtt_ms`, `address` and
 /// `answer` are null without a reply.

@@ -3,11 +3,13 @@
 use crate::build::{BuiltNetwork, DirectedHop};
 use crate::jobs::Jobs;
 use crate::metrics::{AppScore, FlowMetrics, FlowPath, HopMetrics, HopShare, PathTimes};
-use crate::plan::{Direction, Flow, Hop, Plan, Proxy};
+use crate::plan::{Direction, Flow, Hop, Plan, Proxy, WorkloadConfig};
 use ackclock_contract::Document;
 use ackclock_core::Span;
 use ackclock_core::app::ProbeStats;
 use ackclock_core::element::DropReason;
+use ackclock_core::endpoint::AnyEndpoint;
+use ackclock_core::score::responsiveness::LoadedRoundTrips;
 use ackclock_core::statistics::{Histogram, SummaryStats};
 use ackclock_core::tcp::SendLimit;
 use serde::Serialize;
@@ -20,6 +22,10 @@ pub struct Summary {
     pub hops: Vec<HopRow>,
     /// Jain's fairness index over the TCP flows' goodput; none without any.
     pub jain: Option<f64>,
+    /// Responsiveness: round trips of games beside bulk flows, and of these; absent without both, and with
+    /// split connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub responsiveness: Option<LoadedRoundTrips>,
     /// Absent without jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jobs: Option<Jobs>,
@@ -224,6 +230,7 @@ pub fn summarize(plan: &Plan, world: &BuiltNetwork, metrics: &RunMetrics<'_>) ->
     Summary {
         seed: plan.seed,
         jain: jain(goodputs),
+        responsiveness: responsiveness(plan, world, flows),
         jobs: Jobs::of(plan, world, flows),
         flows: plan
             .flows
@@ -257,6 +264,24 @@ pub fn summarize(plan: &Plan, world: &BuiltNetwork, metrics: &RunMetrics<'_>) ->
             data_packets: plan.flows.iter().zip(flows).map(|(flow, f)| f.counts.payload.div_ceil(payload_of(flow))).sum(),
         },
     }
+}
+
+/// What bulk flows do to the round trips of games. Without load an RTT is the minimum of the run.
+fn responsiveness(plan: &Plan, world: &BuiltNetwork, flows: &[FlowMetrics]) -> Option<LoadedRoundTrips> {
+    if !plan.proxies.is_empty() {
+        return None;
+    }
+    let (mut beside, mut on_load, mut idle) = (Histogram::default(), Histogram::default(), None);
+    for ((flow, metrics), ends) in plan.flows.iter().zip(flows).zip(&world.flows) {
+        if let (WorkloadConfig::Bulk { .. }, Some(tcp)) = (flow.workload, &metrics.tcp) {
+            on_load.merge(&tcp.rtt);
+        }
+        if let AnyEndpoint::GameClient(game) = world.network.endpoint(ends.client) {
+            beside.merge(game.trips().rtt());
+            idle = [idle, game.min_rtt()].into_iter().flatten().min();
+        }
+    }
+    LoadedRoundTrips::of(&beside, &on_load, idle?)
 }
 
 /// What the path of flow `number` did in its time.

@@ -153,6 +153,15 @@ class HopRow(TypedDict):
     control_packets: int
     recording: NotRequired[RecordingRow]
 
+class LoadedRoundTrips(TypedDict):
+    """What load does to round trips beside it and on it."""
+
+    rpm: float
+    beside_load_ms: float
+    on_load_ms: float
+    added_p95_ms: float
+    grade: Literal["A+", "A", "B", "C", "D", "F"]
+
 class JobRow(TypedDict):
     job: str
     number: int
@@ -189,6 +198,7 @@ class Summary(TypedDict):
     flows: list[FlowRow]
     hops: list[HopRow]
     jain: float | None
+    responsiveness: NotRequired[LoadedRoundTrips]
     jobs: NotRequired[Jobs]
     proxies: NotRequired[list[ProxyRow]]
     engine: Engine

@@ -266,7 +266,7 @@ def _latency(document: MeasurementDocument) -> Table:
     reading = (
         "While TCP fills the path in one direction: a handshake and a one-byte exchange on new "
         "connections, RTTs on the connections of the load, and the delay that is added to "
-        "datagrams in each direction. RTTs per minute as in draft-ietf-ippm-responsiveness, "
+        "datagrams in each direction. RTTs per minute as in draft-ietf-ippm-responsiveness-08, "
         "without TLS and HTTP."
     )
     columns = "Goodput,RTTs/min,Handshake p50 (ms),Exchange p50,On load p50,Added down p95,Added up p95"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from ackclock import _native
 from ackclock.format import column_percent, milliseconds, rate, significant, size
 from ackclock.statistics import Interval, interval, mean_of_known
 
@@ -33,6 +34,8 @@ METRICS: Mapping[str, str] = {
     "conference_freeze_s": "s; time of the freezes of a conference, mean over conferences.",
     "conference_late_share": "share; of the frames of conferences, those rendered after 400 ms or never.",
     "game_late_share": "share; of the packets of games, those answered after the deadline or never.",
+    "rpm": "1/min; round trips per minute of games beside bulk flows and of these (draft-ietf-ippm-responsiveness-08).",
+    "added_delay_p95_ms": "ms; 95th percentile of a game's RTT beside bulk flows, less its minimum.",
 }
 """Metric name to its unit and definition."""
 
@@ -82,6 +85,25 @@ def app_metrics(flows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
         if kind in scores
         for metric, figure in figures.items()
     }
+
+
+def responsiveness_metrics(summary: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics of a run's responsiveness under load; none without a game beside bulk flows."""
+    found = summary.get("responsiveness")
+    return {"rpm": found["rpm"], "added_delay_p95_ms": found["added_p95_ms"]} if found else {}
+
+
+def responsiveness_text(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """The responsiveness of a run's seeds as a sentence, means with their 95 % interval; empty
+    without one. The grade is that of the mean.
+    """
+    rows = [found for summary in summaries if (found := summary.get("responsiveness"))]
+    if not rows:
+        return ""
+    rpm = _figure((row["rpm"] for row in rows), lambda value: f"{value:.0f}")
+    added = _figure((row["added_p95_ms"] for row in rows), milliseconds)
+    grade = _native.added_delay_grade(math.fsum(row["added_p95_ms"] for row in rows) / len(rows))
+    return f"{rpm} round trips per minute under load, which adds {added} at the 95th percentile: grade {grade}"
 
 
 def felt(summaries: Sequence[RunFlows]) -> list[tuple[str, str, str]]:

@@ -88,6 +88,7 @@ def of_run(summary: ExplainedRun) -> dict[str, float]:
         **_of_hops(summary["hops"], flows[0]["direction"] if flows else "down"),
         "model_bps": _model(flows),
         **apps.app_metrics(summary["flows"]),
+        **apps.responsiveness_metrics(summary),
     }
     if len(flows) > 1:
         metrics["jain"] = jain_index(known(flow["goodput_bps"] for flow in flows))

@@ -13,7 +13,7 @@ from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Column, Page, Section, Table
 from ackclock.report.run_input import RunInput, read_input
 from ackclock.report.sections import run_section, time_section
-from ackclock.simulation.apps import felt
+from ackclock.simulation.apps import felt, responsiveness_text
 from ackclock.simulation.household import is_household, judgement
 from ackclock.simulation.metrics import of_run, over_seeds, together_bps
 from ackclock.simulation.model_tables import model_levels, model_table
@@ -70,6 +70,8 @@ def _household(summaries: Sequence[ExplainedRun]) -> list[Section]:
 def _felt(summaries: Sequence[ExplainedRun]) -> list[Section]:
     """What people feel of the applications; none without any."""
     rows = [[Cell(name, kind), Cell(text)] for name, kind, text in felt(summaries)]
+    if responsive := responsiveness_text(summaries):
+        rows.append([Cell("responsiveness"), Cell(responsive)])
     reading = (
         "Calls: mean opinion score of ITU-T G.107, 1 (bad) to 4.5. Pages: from the first SYN to the last byte. Videos: "
         "the picture that was played for the longest time, and the mean bitrate. Conferences: "

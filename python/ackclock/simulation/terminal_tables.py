@@ -9,7 +9,7 @@ from rich.table import Table
 
 from ackclock.format import column_ms, column_percent, rate, rate_range, setting
 from ackclock.input.scenario.sweep_paths import short_paths
-from ackclock.simulation.apps import felt
+from ackclock.simulation.apps import felt, responsiveness_text
 from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def felt_table(summaries: Sequence[RunFlows]) -> list[Table]:
     table = text_table(f"What people feel{interval}", ["flow", "", "what"], [])
     for row in rows:
         table.add_row(*row)
+    table.caption = responsiveness_text(summaries) or None
     return [table]
 
 

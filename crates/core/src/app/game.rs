@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 pub struct GameClient {
     source: UdpSource,
     trips: RoundTrips,
+    /// The minimum RTT of answers that no longer count.
+    earlier_min: Option<Span>,
     /// Number and send time of the packets without an answer, in order.
     unanswered: VecDeque<(u64, Time)>,
 }
@@ -20,7 +22,7 @@ pub struct GameClient {
 impl GameClient {
     /// `source` has no pauses. An answer is late after `deadline`.
     pub fn new(source: UdpSource, deadline: Span) -> GameClient {
-        GameClient { source, trips: RoundTrips::new(deadline), unanswered: VecDeque::new() }
+        GameClient { source, trips: RoundTrips::new(deadline), earlier_min: None, unanswered: VecDeque::new() }
     }
 
     /// Packets that the client has sent.
@@ -33,8 +35,19 @@ impl GameClient {
         self.trips.answered()
     }
 
+    /// The round trips that count.
+    pub fn trips(&self) -> &RoundTrips {
+        &self.trips
+    }
+
+    /// The minimum RTT of all answers, those before the score restarted, too.
+    pub fn min_rtt(&self) -> Option<Span> {
+        [self.earlier_min, self.trips.rtt().min()].into_iter().flatten().min()
+    }
+
     /// Restarts the score: only packets sent from now on count.
     pub fn restart_meters(&mut self) {
+        self.earlier_min = self.min_rtt();
         self.trips = RoundTrips::new(self.trips.deadline());
         self.unanswered.clear();
     }

@@ -38,6 +38,11 @@ impl RoundTrips {
         }
     }
 
+    /// Of the packets with an answer.
+    pub fn rtt(&self) -> &Histogram {
+        &self.rtt
+    }
+
     /// Packets with an answer.
     pub fn answered(&self) -> u64 {
         self.rtt.count()

@@ -80,6 +80,13 @@ impl Histogram {
         self.bins.value_of_rank(rank, self.min, self.max).map(|ns| ns * 1e-9)
     }
 
+    /// Mean in seconds of the values up to the quantile `q` by nearest rank, each as the middle of its
+    /// bin; none without values.
+    pub fn mean_up_to(&self, q: f64) -> Option<f64> {
+        let rank = nearest_rank(self.count, q);
+        (self.count > 0).then(|| self.bins.sum_to_rank(rank, self.min, self.max) / rank as f64 * 1e-9)
+    }
+
     /// The summary in milliseconds.
     pub fn summary_ms(&self) -> SummaryStats {
         let ms = |seconds: f64| seconds * 1e3;
@@ -108,6 +115,16 @@ mod tests {
         assert_eq!([p95(0), p95(1), p95(2)], [Some(19.0), Some(19.0), None]);
         assert_eq!(h.quantile_with_missing(0.5, 19).map(|s| (1e3 * s).round()), Some(19.0));
         assert_eq!(Histogram::default().quantile_with_missing(0.95, 3), None);
+    }
+
+    #[test]
+    fn mean_up_to_a_quantile_leaves_out_what_is_above_it() {
+        let mut h = Histogram::default();
+        (0..19).for_each(|_| h.add(Span::from_ms(100)));
+        h.add(Span::from_ms(5000));
+        let ms = |q| h.mean_up_to(q).map(|s| (1e3 * s).round());
+        assert_eq!((ms(0.95), ms(1.0)), (Some(100.0), Some(345.0)));
+        assert_eq!(Histogram::default().mean_up_to(0.95), None);
     }
 
     #[test]

@@ -38,6 +38,17 @@ impl<C: BinCounts> LogBins<C> {
         self.value_of_rank(nearest_rank(count, q), min, max)
     }
 
+    /// The sum of the values of the ranks 1 to `rank`, or of all where there are fewer.
+    pub fn sum_to_rank(&self, rank: u64, min: u64, max: u64) -> f64 {
+        let mut left = rank;
+        let taken = self.counts.counts().map(|(bin, count)| {
+            let taken = count.min(left);
+            left -= taken;
+            taken as f64 * middle_of(bin).clamp(min as f64, max as f64)
+        });
+        taken.sum()
+    }
+
     /// The value of a rank (1 for the smallest); none where there are fewer values.
     pub fn value_of_rank(&self, rank: u64, min: u64, max: u64) -> Option<f64> {
         let (bin, ..) = bin_of_rank(self.counts.counts(), rank)?;

@@ -104,6 +104,27 @@ fn no_packet_of_a_game_is_late_on_an_idle_path_and_each_is_behind_its_deadline()
 }
 
 #[test]
+fn responsiveness_is_that_of_a_full_queue_beside_and_on_a_download_and_absent_without_one() {
+    // 25 packets of 1040 B in the queue of 2 Mb/s are 104 ms; the path has 20 ms.
+    let narrow = hop("narrow", hop_direction(2_000_000, 10, 25), hop_direction(2_000_000, 10, 0));
+    let download = flow("download", &[0], json!({"kind": "bulk"}), tcp("reno"));
+    let mut with_start = download.clone();
+    with_start["start"] = json!({"low_ps": 5000 * MS, "high_ps": 5000 * MS});
+    let mut whole = plan(65_000, json!([narrow]), json!([game(), with_start]));
+    whole["measure"] = json!({"kind": "interval", "from_ps": 10_000 * MS, "to_ps": 65_000 * MS});
+    let found = go(&whole).summary.responsiveness.expect("a game and a download");
+    assert!((70.0..=125.0).contains(&found.beside_load_ms) && (70.0..=130.0).contains(&found.on_load_ms), "{found:?}");
+    close(Some(found.rpm), 60_000.0 / ((found.beside_load_ms + found.on_load_ms) / 2.0), 1e-6);
+    // Against the RTT before the download, which is not in the window.
+    close(Some(found.added_p95_ms), 104.0, 12.0);
+    assert_eq!(found.grade, "C");
+    let idle = plan(10_000, whole["hops"].clone(), json!([game()]));
+    assert!(go(&idle).summary.responsiveness.is_none());
+    let alone = plan(10_000, whole["hops"].clone(), json!([download]));
+    assert!(go(&alone).summary.responsiveness.is_none());
+}
+
+#[test]
 fn page_loads_in_round_trips_on_an_idle_path() {
     let objects: Vec<Value> = (0..9).map(|number| json!([1460, if number == 0 { None } else { Some(0) }])).collect();
     let load = |handshake: [u64; 2]| {
