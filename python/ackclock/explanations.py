@@ -1,10 +1,11 @@
-"""What the codes of errors, the findings of `analyze` and its rules of retransmissions mean:
-`ackclock explain`, and the pages of them. The texts of findings and rules stand beside their rules,
-in the engine (crates/diagnose, crates/trace).
+"""What the codes of errors, the findings of `analyze`, its rules of retransmissions and the words
+of tables mean: `ackclock explain`, and the pages of them. The texts of findings and rules stand
+beside their rules, in the engine (crates/diagnose, crates/trace).
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,13 @@ from ackclock import _native
 from ackclock.errors import InputError, choices, format_value
 
 TEXTS = Path(__file__).with_name("explanations.toml")
-PAGES = {"error": "reference/errors.html", "finding": "reference/findings.html", "rule": "reference/rules.html"}
+WORDS = Path(__file__).with_name("words.toml")
+PAGES = {
+    "error": "reference/errors.html",
+    "finding": "reference/findings.html",
+    "rule": "reference/rules.html",
+    "word": "reference/words.html",
+}
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,7 @@ class Explanation:
 
     name: str
     kind: str
-    """"error", "finding" or "rule"."""
+    """"error", "finding", "rule" or "word"."""
     group: str
     """The title below which pages have it."""
     text: str
@@ -35,17 +42,22 @@ class Explanation:
     @property
     def page(self) -> str:
         """Its address in the site."""
-        return f"{PAGES[self.kind]}#{self.name}"
+        title = self.group if self.kind == "word" else self.name
+        return f"{PAGES[self.kind]}#{re.sub('[^a-z0-9_-]+', '-', title.lower())}"
 
 
 @cache
 def explanations() -> dict[str, Explanation]:
-    """All of them by name: errors, findings, rules, in the order of their pages."""
+    """All of them by name: errors, findings, rules, words, in the order of their pages."""
     errors = tomllib.loads(TEXTS.read_text("utf-8"))["errors"]
     entries = [Explanation(name, "error", **entry) for name, entry in errors.items()]
     entries += [Explanation(kind="finding", **of) for of in _native.findings()]
     entries += [
         Explanation(name, "rule", _first_kind(text), text, source=source) for name, source, text in _native.kind_rules()
+    ]
+    groups = tomllib.loads(WORDS.read_text("utf-8"))
+    entries += [
+        Explanation(name, "word", group, text) for group, words in groups.items() for name, text in words.items()
     ]
     return {entry.name: entry for entry in entries}
 
@@ -56,7 +68,7 @@ def _first_kind(text: str) -> str:
 
 
 def explain(name: str) -> Explanation:
-    """The explanation of an error's code, a finding or a rule.
+    """The explanation of an error's code, a finding, a rule or a word of a table, in any case.
 
     Raises InputError for another name.
 
@@ -64,6 +76,9 @@ def explain(name: str) -> Explanation:
     "The receiver's window was zero for a time: its application did not read."
     """
     known = explanations()
+    if name not in known:
+        same = (one for one in known if one.casefold() == name.casefold())
+        name = next(same, name)
     if name not in known:
         raise InputError(format_value(name), choices(known, name), option="NAME")
     return known[name]

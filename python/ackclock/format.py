@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -69,8 +70,32 @@ def rate(bps: float | None) -> str:
 
 
 def rate_range(lo: float, hi: float) -> str:
-    """Two rates in bit/s with the prefix of the larger: `4.21 .. 9.94 Mb/s`."""
-    return _native.rate_range_text(lo, hi)
+    """Two rates in bit/s with the prefix of the larger: `4.21 .. 9.94 Mb/s`; one where they are
+    equal, as `range_text` has it.
+    """
+    low, _, high = _native.rate_range_text(lo, hi).partition(" .. ")
+    return range_text(low, high) if high else low
+
+
+_FEWEST_DIGITS = 3
+_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)( \D*)?")
+
+
+def range_text(lo: str, hi: str) -> str:
+    """An interval of two numbers as they are printed, of which the first may lack the unit; one
+    number where they are equal, or differ by one in the last of three digits or more.
+
+    >>> range_text("9.53", "9.94 Mb/s"), range_text("47.979", "47.980"), range_text("2 %", "3 %")
+    ('9.53 .. 9.94 Mb/s', '47.980', '2 % .. 3 %')
+    """
+    low, high = _NUMBER.fullmatch(lo), _NUMBER.fullmatch(hi)
+    if low is None or high is None or low[2] not in (None, high[2]):
+        return lo if lo == hi else f"{lo} .. {hi}"
+    ends = [Decimal(low[1]), Decimal(high[1])]
+    exponents = [int(end.as_tuple().exponent) for end in ends]
+    digits = min(len(end.as_tuple().digits) for end in ends)
+    last = Decimal(1 if digits >= _FEWEST_DIGITS else 0).scaleb(exponents[0])
+    return hi if exponents[0] == exponents[1] and ends[1] - ends[0] <= last else f"{lo} .. {hi}"
 
 
 def percent(share: float | None) -> str:

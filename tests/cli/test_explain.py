@@ -11,8 +11,9 @@ import pytest
 from ackclock import cli
 from ackclock._native import findings, kind_rules
 from ackclock.errors import Internal, Interrupted, RunFailed, UsageError
-from ackclock.explanations import TEXTS, explain, explanations
+from ackclock.explanations import TEXTS, WORDS, explain, explanations
 from tests.support import ROOT
+from tests.support.printed_words import heads, unknown_words
 
 INVALID = (ROOT / "crates/scenario/src/invalid.rs").read_text("utf-8")
 READ = r'Code::\w+ => "([a-z-]+)"'
@@ -66,9 +67,10 @@ def test_rule_is_explained_with_its_kind_and_its_source(capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["source"] == ""
 
 
-def test_names_of_errors_findings_and_rules_are_distinct() -> None:
+def test_names_of_errors_findings_rules_and_words_are_distinct() -> None:
     texts = tomllib.loads(TEXTS.read_text("utf-8"))
-    names = [*texts["errors"], *(of["name"] for of in findings()), *(name for name, _, _ in kind_rules())]
+    words = (word for group in tomllib.loads(WORDS.read_text("utf-8")).values() for word in group)
+    names = [*texts["errors"], *(of["name"] for of in findings()), *(name for name, _, _ in kind_rules()), *words]
     assert len(set(names)) == len(names) == len(explanations())
 
 
@@ -77,3 +79,24 @@ def test_terminal_names_the_command_that_explains_an_error(monkeypatch, capsys) 
     assert cli.run(["simulate"]) == 2
     assert "more: ackclock explain usage" in capsys.readouterr().err
     assert cli.run(["explain", "nonsense"]) == 2
+
+
+NAMES = {"cubic", "reno", "bbr", "release error us p50"}
+"""Names of congestion controls at the head of a column, and a head of a table of papers."""
+
+
+@pytest.mark.finding("U31")
+def test_each_head_of_a_table_has_a_sentence() -> None:
+    known = {name.casefold() for name in explanations()} | NAMES
+    found = heads(ROOT / "python/ackclock")
+    assert len(found) > 150
+    assert not {head: file for head, file in found.items() if unknown_words(head, known)}
+
+
+def test_head_without_a_sentence_is_named() -> None:
+    assert unknown_words("sojourn ms\np95", {"p95"}) == ["sojourn"]
+
+
+def test_word_is_explained_in_any_case_and_of_several_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", "P95", "rtt"]) == 0
+    assert "19 of 20 samples" in capsys.readouterr().out

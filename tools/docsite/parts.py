@@ -183,6 +183,18 @@ def rules() -> str:
 
 
 @part
+def words() -> str:
+    """The words of tables and labels by group."""
+    from ackclock.explanations import explanations
+
+    groups: dict[str, list[list[str]]] = {}
+    for one in explanations().values():
+        if one.kind == "word":
+            groups.setdefault(one.group, []).append([one.name, escaped(one.text)])
+    return "\n\n".join(f"## {title}\n\n{table(['word', 'meaning'], rows)}" for title, rows in groups.items())
+
+
+@part
 def lints() -> str:
     """The lints of import by code."""
     from ackclock.link_import.lints import texts

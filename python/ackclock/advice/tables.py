@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.table import Table
 
-from ackclock.format import count, joined, milliseconds, percent, rate, three
+from ackclock.format import count, joined, milliseconds, percent, range_text, rate, three
 from ackclock.goals import APP_GOALS
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section
 from ackclock.report.page import Table as PageTable
@@ -42,7 +42,7 @@ def gain_text(value: float | None) -> str:
 
 def gain_range(lo: float | None, hi: float | None) -> str:
     """An interval of a ratio of scores as one of a gain."""
-    return gain_text(lo) if lo is not None and lo > FROM_NOTHING else f"{gain_text(lo)} .. {gain_text(hi)}"
+    return gain_text(lo) if lo is not None and lo > FROM_NOTHING else range_text(gain_text(lo), gain_text(hi))
 
 
 def verdict(document: UnjudgedAdvice) -> str:

@@ -1,4 +1,4 @@
-"""explain: the meaning of an error's code, of a finding or of a rule."""
+"""explain: the meaning of a word of a table, of a finding, of an error's code or of a rule."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from ackclock.cli.options import Json, Quiet
 
 def explain(
     name: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(
-            help="The code of an error, a finding of analyze, or a rule of its events (default: list all).",
+            metavar="NAME",
+            help="A word of a table, a finding of analyze, the code of an error, or a rule (default: list all).",
             autocompletion=complete.explained,
         ),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """What the code of an error, a finding of `analyze` or a rule of its events means; no network
-    is used.
+    """What a word of a table, a finding of `analyze`, the code of an error or a rule of its events
+    means; no network is used.
 
     On a terminal an error is followed by its code; --json has it as `code`. Events of `analyze
     --json` and of `--timeline` name the rule that classified the segment.
@@ -34,14 +35,14 @@ def explain(
     from ackclock import explanations
     from ackclock.cli.output import print_json, print_names
 
-    if name is None:
+    if not name:
         known = explanations.explanations()
         if json:
             print_json([asdict(entry) for entry in known.values()])
         else:
             print_names({entry.name: f"{entry.kind}: {entry.group}" for entry in known.values()})
         return
-    explanation = explanations.explain(name)
+    explanation = explanations.explain(" ".join(name))
     if json:
         print_json({**asdict(explanation), "page": explanation.page})
         return

@@ -11,7 +11,7 @@ from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.conditions import NOT_TRIED
 from ackclock.comparison.prices import OTHERS
 from ackclock.comparison.verdict import paragraphs, tie_mark
-from ackclock.format import significant, three
+from ackclock.format import range_text, significant, three
 from ackclock.input.link.bottleneck import AS_IS
 from ackclock.simulation.recordings import sentences
 from ackclock.statistics import Interval
@@ -181,7 +181,7 @@ def _range(goodput: Interval | None, factor: float) -> str:
         return ", ".join(three(value / factor) for value in goodput.values)
     # As many decimals as the mean, and no more than five digits.
     lo, hi = (min(f"{end / factor:.3f}", significant(end / factor, 5), key=len) for end in (goodput.lo, goodput.hi))
-    return f"{lo} .. {hi}"
+    return range_text(lo, hi)
 
 
 def _mean(value: Interval | None, scale: float, decimals: int) -> str:

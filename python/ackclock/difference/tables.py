@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from ackclock.format import figure
+from ackclock.format import figure, range_text
 from ackclock.report.page import Cell, Chart, Column, Page, Section
 from ackclock.report.page import Table as PageTable
 from ackclock.terminal import text_table
@@ -117,4 +117,4 @@ def _numbers(row: FigureDifference) -> list[str]:
     sides = [figure(row[key], metric) for key in ("a", "b", "difference")]
     unit = lo.rpartition(" ")[2]
     same = lo.removesuffix(f" {unit}") if hi.endswith(f" {unit}") else lo
-    return [*sides, "-" if row["lo"] is None else f"{same} .. {hi}"]
+    return [*sides, "-" if row["lo"] is None else range_text(same, hi)]

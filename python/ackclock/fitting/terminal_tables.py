@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from ackclock.format import milliseconds, percent, rate
+from ackclock.format import milliseconds, percent, range_text, rate
 from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
@@ -68,4 +68,4 @@ def interval(row: FittedParameter) -> str:
         return "-" if hi is None else f"up to {quantity(hi, unit)}"
     if hi is None:
         return f"from {quantity(lo, unit)}"
-    return f"{quantity(lo, unit)} .. {quantity(hi, unit)}"
+    return range_text(quantity(lo, unit), quantity(hi, unit))

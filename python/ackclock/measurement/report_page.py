@@ -173,7 +173,7 @@ def _capacity(document: MeasurementDocument) -> Table:
         "that does not yield. Gaps between two datagrams: the requested one, and the median and the "
         "99th percentile of the actual ones."
     )
-    columns = "Capacity,Windows of 1 s p5 .. p95,Sent,Gap (µs),Buffer (kB),Queue of TCP (ms),of the stream (ms),Lost"
+    columns = "Capacity,Windows of 1 s p5 .. p95,Sent,Gap (µs),Buffer (KB),Queue of TCP (ms),of the stream (ms),Lost"
     return _table("Direction,Queue,Losses", columns, rows, reading)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from ackclock.documents.parts import DIRECTIONS, OPPOSITE
-from ackclock.format import column_percent, rate, rate_range, three
+from ackclock.format import column_percent, range_text, rate, rate_range, three
 from ackclock.format import size as size_text
 from ackclock.measurement.consistency import late_sentence
 from ackclock.statistics.summary_stats import stats_of
@@ -97,7 +97,7 @@ def delay_cells(figures: DirectionStats) -> list[str]:
 def minimum_between(figures: DirectionStats) -> str:
     """The bounds of the minimum delay in ms."""
     bounds = figures["min_delay_interval_ms"]
-    return "-" if bounds is None else f"{ms(max(0.0, bounds[0]))} .. {ms(bounds[1])}"
+    return "-" if bounds is None else range_text(ms(max(0.0, bounds[0])), ms(bounds[1]))
 
 
 def variation(figures: DirectionStats) -> list[float | None]:
@@ -117,7 +117,7 @@ def _capacity(document: Measurement) -> Table:
     table = text_table(
         "Capacity and queue, by evenly paced UDP",
         ("direction", "queue", "losses"),
-        ("capacity", "windows of 1 s\np5 .. p95", "sent", "buffer\nkB", "queue ms\nof TCP", "\nof stream"),
+        ("capacity", "windows of 1 s\np5 .. p95", "sent", "buffer\nKB", "queue ms\nof TCP", "\nof stream"),
     )
     for direction, figures in document["capacity"].items():
         minimum = ">= " if figures["at_least"] else ""

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ackclock import _native
-from ackclock.format import column_percent, milliseconds, rate, significant, size
+from ackclock.format import column_percent, milliseconds, range_text, rate, significant, size
 from ackclock.statistics import Interval, interval, mean_of_known
 
 if TYPE_CHECKING:
@@ -132,7 +132,11 @@ def _figure(values: Iterable[float | None], text: Callable[[float], str], maximu
     found: Interval = interval(values, scale="log", maximum=maximum)
     if not found.n:
         return ""
-    if found.n == 1 or not (math.isfinite(found.lo) and math.isfinite(found.hi)) or text(found.lo) == text(found.hi):
+    if (
+        found.n == 1
+        or not (math.isfinite(found.lo) and math.isfinite(found.hi))
+        or " .. " not in range_text(text(found.lo), text(found.hi))
+    ):
         return text(found.mean)
     return f"{text(found.mean)} ({text(found.lo)} to {text(found.hi)})"
 
