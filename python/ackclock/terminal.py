@@ -37,6 +37,12 @@ class ToType(str):
     __slots__ = ()
 
 
+SCREEN = (80, 24)
+"""Columns and lines of a small terminal, which holds a command's default output."""
+PROMPT = 2
+"""Lines below an output that a shell needs, and the remark with the run folder."""
+
+
 class TextBelow(Table):
     """A table whose last column, sentences, stands below each row in every width."""
 
@@ -211,3 +217,23 @@ def _paragraphs(columns: Sequence[TextColumn], below: TextColumn | None, width: 
         yield from _below(text, width)
         if below:
             yield from _below(below.cells[number], width)
+
+
+def height(tables: Sequence[Table], lines: Iterable[str] = ()) -> int:
+    """Lines of tables with a blank one between two, and of the sentences below, on a small
+    terminal.
+    """
+    from io import StringIO
+
+    from rich.console import Console
+
+    columns = SCREEN[0]
+    console = Console(width=columns, file=StringIO())
+    laid_out = (narrow(table, columns) or console.render_lines(table) for table in tables)
+    below = (max(1, -(-len(line) // columns)) for line in wrapped(lines, columns))
+    return max(0, len(tables) - 1) + sum(map(len, laid_out)) + sum(below)
+
+
+def fits(tables: Sequence[Table], lines: Iterable[str] = ()) -> bool:
+    """Whether an output leaves room for the prompt on a small terminal."""
+    return height(tables, lines) <= SCREEN[1] - PROMPT

@@ -156,6 +156,7 @@ def test_emulation_draws_its_own_seed_unless_one_is_given(emulations, write):
 
 @pytest.mark.finding("L8")
 @pytest.mark.finding("L9")
+@pytest.mark.finding("U35")
 def test_terminal_and_report_show_grade_bound_and_seed(emulations, tmp_path, capsys):
     _, (seed,) = emulations(["usable"], out=tmp_path / "run")
     assert str(seed) in capsys.readouterr().out

@@ -97,13 +97,13 @@ def test_other_runs_are_no_households(tmp_path: Path) -> None:
     assert not is_household(fewer)  # type: ignore[arg-type]
 
 
-def test_command_prints_the_verdict_first_and_has_it_in_the_document(
+def test_command_prints_the_verdict_and_has_it_in_the_document(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     command = ["simulate", "--household", "vdsl2-50m", "--seed", "1", "--no-report", "--quiet"]
     assert cli.run(command) == 0
-    assert capsys.readouterr().out.startswith("Beside a download and an upload the link holds ")
+    assert "\nBeside a download and an upload the link holds " in capsys.readouterr().out
     assert cli.run([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["household"]["version"] == 2 and len(document["household"]["targets"]) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +15,7 @@ from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Pag
 from ackclock.report.page import Table as PageTable
 from ackclock.simulation.goals import TARGET_MET, targets_of_goal
 from ackclock.simulation.household import NEVER, TARGETS
-from ackclock.terminal import TextBelow, ToType
+from ackclock.terminal import SCREEN, TextBelow, ToType, height
 
 if TYPE_CHECKING:
     from ackclock.documents.advise import Advice, Advised, Effect, OfLoad, UnjudgedAdvice
@@ -170,20 +171,7 @@ def tables(document: Advice) -> list[Table]:
     if document["advice"] and of_apps:
         found.append(_felt_table(document))
     elif document["advice"]:
-        table = _table("Advice", ["rank", "who"], ["gain", "95 % interval", "goodput", "sparse p95 RTT"])
-        for row in document["advice"]:
-            tie = "=" if row["tied_with"] else ""
-            gain, changes = row["gain"], row["effect"]
-            table.add_row(
-                f"{row['rank']}{tie}",
-                row["who"].replace(",", ", "),
-                gain_text(gain["ratio"]),
-                gain_range(gain["lo"], gain["hi"]),
-                rate(changes["goodput_bps"]["advised"]),
-                milliseconds(_sparse(changes)["advised"]),
-                row["label"],
-            )
-        found.append(table)
+        found.append(_transfers_table(document))
         if document.get("loads"):
             found.append(_loads_table(document))
     rest = _table("Not advised", ["who"], ["gain", "seeds"])
@@ -195,6 +183,63 @@ def tables(document: Advice) -> list[Table]:
     if (left := len(document["nothing_to_gain"]) - len(shown)) > 0:
         rest.caption = f"{left} further change{'s' if left > 1 else ''}: --json, or the report."
     return [*found, rest]
+
+
+GUARD = re.compile(r"[A-Z_]+=|\(trap|\[ |#|kill \$UNDO|if ")
+"""Lines of a recipe that keep what was there before, or undo the change by themselves."""
+
+
+def screen(document: Advice) -> tuple[list[Table], list[str]]:
+    """The first advice in a screen: what it changes, the commands without those that guard them,
+    the undo, and the verdict last.
+    """
+    if not document["advice"]:
+        return [], ["`--all` prints what was tried.", str(document["verdict"])]
+    first = document["advice"][0]
+    of_apps = is_of_apps(document)
+    brief: Advice = {**document, "advice": [first], "loads": []}
+    table = _felt_table(brief) if of_apps else _transfers_table(brief)
+    more = len(document["advice"]) - 1
+    others = f", and {more} other choice{'s' * (more > 1)}" if more else ""
+    rest = [f"`--all` prints the commands with an undo by itself after 5 minutes{others}."]
+    typed: list[str] = []
+    for who in dict.fromkeys(step["who"] for step in first["steps"]):
+        own = [step["command"] for step in first["steps"] if step["who"] == who]
+        undo = [text for other, text in _undo(first) if other == who and not GUARD.match(text)]
+        typed += [f"To type on the {who}:", *(ToType(f"  {text}") for text in own if not GUARD.match(text))]
+        typed += [ToType(f"  undo: {'; '.join(undo)}")] if undo else []
+    typed += [f"  if {text}" for text in first["preconditions"] if "DEV" in text][:1]
+    unless = [f"Not if {first['unless'][0]}."] if first["unless"] else []
+    verdict = [_brief_verdict(document) if of_apps else str(document["verdict"])]
+    if height([table], [*typed, *rest, *unless, *verdict]) > SCREEN[1]:
+        typed = ["`--all` prints what to type."]
+    return [table], [*typed, *rest, *unless, *verdict]
+
+
+def _brief_verdict(document: Advice) -> str:
+    """The advice of a goal of applications without the figures that the table has."""
+    first = document["advice"][0]
+    before, after = (_targets_met(first["effect"], at, document["goal"]) for at in (0, 1))
+    met = f"{after} of {len(targets_of_goal(document['goal']))} targets met, {before} as it is"
+    return f"Change ({joined(first['who'].split(','))}): {first['label']}: {met}."
+
+
+def _transfers_table(document: Advice) -> Table:
+    """The gain of each advised change, and the goodput and a sparse flow's delay with it."""
+    table = _table("Advice", ["rank", "who"], ["gain", "95 % interval", "goodput", "sparse p95 RTT"])
+    for row in document["advice"]:
+        tie = "=" if row["tied_with"] else ""
+        gain, changes = row["gain"], row["effect"]
+        table.add_row(
+            f"{row['rank']}{tie}",
+            row["who"].replace(",", ", "),
+            gain_text(gain["ratio"]),
+            gain_range(gain["lo"], gain["hi"]),
+            rate(changes["goodput_bps"]["advised"]),
+            milliseconds(_sparse(changes)["advised"]),
+            row["label"],
+        )
+    return table
 
 
 def _felt_table(document: Advice) -> Table:

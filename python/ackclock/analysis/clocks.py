@@ -91,6 +91,11 @@ def format_clock(clock: ClockReport) -> str:
     )
 
 
+def format_offset(clock: ClockReport) -> str:
+    """A shorter clause, without the interval and the skew."""
+    return f"{_against(clock['offset_ms'])}, if both directions have the same minimum delay"
+
+
 def _caveats(clock: ClockReport) -> str:
     """Clauses about packets that make the offset less certain."""
     text = ""

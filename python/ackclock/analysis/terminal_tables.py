@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ackclock import _native
 from ackclock.analysis.capture_document import CaptureDocument
-from ackclock.analysis.clocks import format_clock, known_clocks
+from ackclock.analysis.clocks import format_clock, format_offset, known_clocks
 from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionViews
 from ackclock.analysis.summary import capture_lines, connections_line, top_rows, verdict_line
 from ackclock.format import column_ms, column_percent, joined, many, rate, size
@@ -96,7 +96,18 @@ def analysis_tables(document: Report, listed: int | None = None, *, is_whole: bo
                 break
             forms[number] = form
             tables[-1] = _findings(document, forms)
+        if "second" in document and _lines(tables) > TERMINAL[1]:
+            at = next(number for number, table in enumerate(tables) if str(table.title).startswith(JOINED))
+            tables[at] = _between(document, is_short=True)
+            # The first finding is what the customer's line says.
+            if forms and _lines(tables) > TERMINAL[1]:
+                forms[0] = _NAME
+                tables[-1] = _findings(document, forms)
     return tables
+
+
+JOINED = "Joined with"
+"""The beginning of the title of a table of two captures."""
 
 
 def _lines(tables: Sequence[Table]) -> int:
@@ -312,19 +323,24 @@ def _timeouts(document: Report) -> Table | None:
     return table if table.row_count else None
 
 
-def _between(document: Report) -> Table:
+def _between(document: Report, *, is_short: bool = False) -> Table:
+    """What happened between two captures; the short one has neither the interval of the clock nor
+    the cause of losses, which is a finding.
+    """
     clock = document["clock"]
     clocks = "no constant offset and skew explain both directions"
     if clock is not None:
-        clocks = known_clocks(clock) or f"its clock is {format_clock(clock)}"
-    table = _table(f"Joined with {document['second']['capture']}: {clocks}")
+        estimated = format_offset(clock) if is_short else format_clock(clock)
+        clocks = known_clocks(clock) or f"its clock is {estimated}"
+    table = _table(f"{JOINED} {document['second']['capture']}: {clocks}")
     for column in ("flow", "direction"):
         table.add_column(column)
-    _add_crossing_columns(table)
+    _add_crossing_columns(table, has_cause=not is_short)
     for flow in document["flows"]:
         for direction in SIDES:
             if "lost" in flow[direction]:
-                table.add_row(str(flow["flow"]), direction, *_crossing(flow[direction]))
+                cells = _crossing(flow[direction])
+                table.add_row(str(flow["flow"]), direction, *(cells[:-1] if is_short else cells))
     return table
 
 
@@ -354,10 +370,11 @@ def _udp_findings(flows: Sequence[UdpFlowReport]) -> Table:
     return table
 
 
-def _add_crossing_columns(table: Table) -> None:
+def _add_crossing_columns(table: Table, *, has_cause: bool = True) -> None:
     for column in ("delay ms\nmin", "\np50", "\nmax", "lost", "loss", "not\ncaptured", "bursts", "buffer\nKB"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("cause of loss", overflow="fold")
+    if has_cause:
+        table.add_column("cause of loss", overflow="fold")
 
 
 def _crossing(direction: DirectionReport | UdpDirectionReport) -> list[str]:

@@ -46,7 +46,9 @@ def advise(
     may_harm: Annotated[
         bool, typer.Option("--may-harm", help="Advise what takes more than half of their goodput from others, too.")
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="What to type for all ranks, not for the first alone.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Print all choices with what to type, and what was tried, not one screen.")
+    ] = False,
     workers: Workers = None,
     report: Report = True,
     json: Json = False,
@@ -56,10 +58,10 @@ def advise(
     quiet: Quiet = False,
 ) -> None:
     """What to change of the hosts or the link, by how much it helps, and what to type."""
-    from ackclock.advice.tables import lines, tables
+    from ackclock.advice.tables import lines, screen, tables
     from ackclock.advisor import advise as advice
     from ackclock.cli.address_space import Need, check_address_space
-    from ackclock.cli.output import deliver, print_lines
+    from ackclock.cli.output import deliver
     from ackclock.cli.progress import progress
 
     check_address_space(Need.STATISTICS)
@@ -79,8 +81,11 @@ def advise(
             may_harm=may_harm,
         )
     deliver(
-        lambda: result.document, lambda: tables(result.document), result.folder, report=report, json=json, quiet=quiet
+        lambda: result.document,
+        lambda: tables(result.document) if every else screen(result.document)[0],
+        result.folder,
+        report=report,
+        json=json,
+        quiet=quiet,
+        lines=lambda: ["", *lines(result.document, every=True)] if every else screen(result.document)[1],
     )
-    if not json:
-        print()
-        print_lines(lines(result.document, every=every))

@@ -20,7 +20,7 @@ def diff(
     b: Annotated[
         str, typer.Argument(metavar="B", help="A run folder of the same kind, a capture, or files of the same program.")
     ],
-    all_: Annotated[bool, typer.Option("--all", help="Print all rows, not the first forty.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Print all rows, not the first twelve.")] = False,
     report: Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No remarks on stderr.")] = False,

@@ -111,6 +111,9 @@ def emulate(
             "--log/--no-log", help="Write captures of both ends and a row for each packet into the run folder."
         ),
     ] = True,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Print all hops, the processes and the times of the release, not one screen.")
+    ] = False,
     report: Report = True,
     json: Json = False,
     out: Annotated[Path | None, typer.Option("--out", help="The run folder (default: one in runs/).")] = None,
@@ -156,7 +159,7 @@ def emulate(
     )
     from ackclock.emulation.programs import Programs
     from ackclock.emulation.run import EmulationLog, default_folder, identity
-    from ackclock.emulation.terminal_tables import emulation_tables
+    from ackclock.emulation.terminal_tables import emulation_tables, screen_lines, screen_tables
     from ackclock.emulation.tries import UNUSED, in_child, reaches
     from ackclock.errors import InputError
     from ackclock.storage.run_folder import free_name, opened
@@ -230,7 +233,15 @@ def emulate(
     if not document["valid"]:
         remark(f"INVALID: {document['why']}", quiet=False)
     has_report = report and log and _write_report(folder, quiet=quiet)
-    deliver(lambda: document, lambda: emulation_tables(document), folder, report=has_report, json=json, quiet=quiet)
+    deliver(
+        lambda: document,
+        lambda: emulation_tables(document) if all_ else screen_tables(document),
+        folder,
+        report=has_report,
+        json=json,
+        quiet=quiet,
+        lines=lambda: () if all_ else screen_lines(document),
+    )
     if require and not reaches(document["grade"], require):
         remark(f"the grade is {document['grade']}, which is less than {require}: {document['why']}", quiet=False)
         raise SystemExit(1)

@@ -47,6 +47,7 @@ def measure(
     stamp_key_file: Annotated[
         Path | None, typer.Option("--stamp-key-file", help="The key of STAMP's authenticated mode.")
     ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Print the table of each test, not one screen.")] = False,
     report: Report = True,
     json: Json = False,
     quiet: Quiet = False,
@@ -66,7 +67,7 @@ def measure(
     from ackclock.measurement.result import MeasurementFailed
     from ackclock.measurement.run import measure as run
     from ackclock.measurement.schedule import Schedule
-    from ackclock.measurement.terminal_tables import measurement_tables
+    from ackclock.measurement.terminal_tables import measurement_tables, screen_lines, screen_tables
 
     arguments = MeasureArguments(**given)
     if every is not None and arguments.out is None:
@@ -103,11 +104,12 @@ def measure(
     def show(done: Measurement) -> None:
         deliver(
             lambda: done.document,
-            lambda: measurement_tables(done.document),
+            lambda: measurement_tables(done.document) if all_ else screen_tables(done.document),
             done.folder,
             report=report,
             json=json,
             quiet=quiet,
+            lines=lambda: () if all_ else screen_lines(done.document),
         )
 
     if every is not None:

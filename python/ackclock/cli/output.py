@@ -31,8 +31,11 @@ def deliver(
     report: bool,
     json: bool,
     quiet: bool,
+    lines: Callable[[], Iterable[str]] = tuple,
 ) -> None:
-    """Write the report beside the results, then print the document or the tables."""
+    """Write the report beside the results, then print the document, or the tables and the lines
+    below them.
+    """
     page = write_report(folder, quiet=quiet) if folder and report else None
     remote = remote_folder.of(folder) if folder else None
     if remote and page:
@@ -41,6 +44,7 @@ def deliver(
         print_json(document())
         return
     print_tables(tables())
+    print_lines(lines())
     if folder:
         remark(f"run folder: {remote_folder.shown(folder)}", quiet=quiet)
     if page:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -44,6 +45,9 @@ def simulate(
     qlog: Annotated[
         bool, typer.Option("--qlog", help="Write each TCP flow as qlog, from its sender's capture; implies --pcap.")
     ] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Print each flow of each seed, all hops and limits, not one screen.")
+    ] = False,
     workers: Workers = None,
     report: Report = True,
     json: Json = False,
@@ -62,6 +66,7 @@ def simulate(
     from ackclock.simulation.household import household_draft
     from ackclock.simulation.qlog import write_qlog
     from ackclock.simulation.run import default_folder, simulate_scenario
+    from ackclock.simulation.screen import Screen
     from ackclock.simulation.sweep import check_points
     from ackclock.simulation.terminal_tables import simulation_tables
     from ackclock.storage.remote_folder import finished, shown
@@ -114,11 +119,13 @@ def simulate(
     if qlog and simulation.folder:
         files = write_qlog(simulation.folder, simulation.flows, simulation.frames["series"], name)
         remark(f"qlog: {', '.join(map(str, files))}", quiet=quiet)
+    screen = cache(lambda: Screen.of(simulation.summaries, simulation.household))
     deliver(
         lambda: simulation.document,
-        lambda: simulation_tables(simulation),
+        lambda: simulation_tables(simulation) if all_ else screen().tables,
         simulation.folder,
         report=report,
         json=json,
         quiet=quiet,
+        lines=lambda: () if all_ else screen().lines,
     )

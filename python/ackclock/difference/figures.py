@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InputError
 from ackclock.folder_damage import damage_named
+from ackclock.format import setting
+from ackclock.input.scenario.sweep_paths import short_paths
 from ackclock.simulation.metrics import of_run_with_jain
 from ackclock.statistics import Moments
 from ackclock.storage import dataset_files
@@ -113,10 +115,14 @@ def _simulation(folder: Path) -> Figures:
 
 
 def _sweep(folder: Path) -> Figures:
-    from ackclock.simulation.sweep_page import label
-
     document: Sweep = read_json(folder / SWEEP.document)
-    return _cells(folder, SWEEP, [label(cell["params"]) for cell in document["cells"]])
+    return _cells(folder, SWEEP, [_place(cell["params"]) for cell in document["cells"]])
+
+
+def _place(params: Mapping[str, Any]) -> str:
+    """The swept values of a point, by their short keys, as documents name it."""
+    named = zip(short_paths(list(params)), params.values(), strict=True)
+    return ", ".join(f"{name} {setting(value)}" for name, value in named)
 
 
 def _comparison(folder: Path) -> Figures:

@@ -2,38 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from ackclock.format import figure, range_text
+from ackclock.format import figure, joined, range_text
+from ackclock.plot.axis_titles import column_title, within
 from ackclock.report.page import Cell, Chart, Column, Page, Section
 from ackclock.report.page import Table as PageTable
-from ackclock.terminal import text_table
+from ackclock.terminal import fits, text_table
 
 if TYPE_CHECKING:
     from ackclock.documents.diff import FigureDifference, RunDifference
 
-WORDS = {True: "differs", False: "", None: "undecidable"}
+WORDS = {True: "differs", False: "", None: "cannot say"}
 """`differs` in words."""
 MAX_ROWS = 40
-"""Maximum number of rows of a table on the terminal; `--all` prints the others."""
+"""Rows of a chart."""
+MAX_PLACES = 4
+SCREEN_ROWS = 12
+"""Rows of the table on the terminal; `--all` prints the others."""
+MAIN_FIGURES = ("goodput_bps", "rtt_p95_ms", "rtt_ms_p95", "retransmission_rate")
+"""The figures that are shown first of those of one verdict."""
 
 
 def tables(document: RunDifference, *, all_rows: bool = True) -> list[Table]:
-    """One row for each figure, those that differ first; figures that are equal on both sides and
-    rows beyond `MAX_ROWS` only with `all_rows`.
+    """One row for each figure, those that differ first. Without `all_rows` only those of the first
+    kind (that differ; else that nothing is known of; else all), as many as fit a screen.
     """
+    rows = sorted(
+        document["metrics"],
+        key=lambda row: (row["differs"] is not True, row["differs"] is False, row["metric"] not in MAIN_FIGURES),
+    )
+    if all_rows:
+        return [_table(rows)]
+    unequal = [row for row in rows if row["method"] != "equal"]
+    shown = [row for row in unequal if row["differs"] == unequal[0]["differs"]][:SCREEN_ROWS]
+    while True:
+        table = _screen(shown, len(rows))
+        if len(shown) <= 1 or fits([table], lines(document)):
+            return [table]
+        shown = shown[:-1]
+
+
+def _table(rows: Sequence[FigureDifference]) -> Table:
     table = text_table("A and B", ["where", "figure", ""], ["A", "B", "B - A", "95 % interval"])
-    rows = sorted(document["metrics"], key=lambda row: (row["differs"] is not True, row["differs"] is False))
-    shown = rows if all_rows else [row for row in rows if row["method"] != "equal"][:MAX_ROWS]
-    for row in shown:
+    for row in rows:
         table.add_row(row["where"], row["metric"], WORDS[row["differs"]], *_numbers(row))
-    if len(rows) > len(shown):
-        equal = sum(row["method"] == "equal" for row in rows)
-        table.caption = f"{len(rows) - len(shown)} further rows, {equal} of equal figures: --all, or --json."
-        table.caption_justify = "left"
-    return [table]
+    return table
+
+
+def _screen(shown: Sequence[FigureDifference], count: int) -> Table:
+    """The rows of one kind: with intervals where they have some, else with the differences."""
+    places = {row["where"] for row in shown}
+    sure = any(row["lo"] is not None for row in shown)
+    head = "Figures that differ" if shown and shown[0]["differs"] else "Figures"
+    place = f", {next(iter(places))}" if len(places) == 1 and any(places) else ""
+    several = len(places) > 1
+    last = "B - A,\n95 % interval" if sure else "B - A"
+    table = text_table(f"{head}{place}", [*(["where"] if several else []), "figure"], ["A", "B", last])
+    for row in shown:
+        a, b, difference, interval = _numbers(row)
+        table.add_row(*([row["where"]] if several else []), row["metric"], a, b, interval if sure else difference)
+    if count > len(shown):
+        table.caption, table.caption_justify = f"{count - len(shown)} further rows: --all, or --json.", "left"
+    return table
 
 
 def lines(document: RunDifference) -> list[str]:
@@ -44,10 +78,42 @@ def lines(document: RunDifference) -> list[str]:
     n = " and ".join(str(c[0]) if c[0] == c[-1] else f"{c[0]} to {c[-1]}" for c in counts)
     only = {"A": document["only_in_a"], "B": document["only_in_b"]}
     return [
-        document["verdict"],
+        *(f"Only in {side}: {_few(places)}." for side, places in only.items() if places),
         f"By {test}, corrected by {document['correction']}. Values of A and B: {n}.",
-        *(f"Only in {side}: {'; '.join(places)}." for side, places in only.items() if places),
+        _seen(document) or document["verdict"],
     ]
+
+
+def _few(places: Sequence[str]) -> str:
+    """Some places by name, and how many more."""
+    more = len(places) - MAX_PLACES
+    return "; ".join([*places[:MAX_PLACES], *([f"{more} more"] if more > 0 else [])])
+
+
+def _seen(document: RunDifference) -> str:
+    """What is seen where a side has one value of each figure, and what would say whether that is
+    chance; empty where some figure has more.
+    """
+    rows = [row for row in document["metrics"] if row["method"] != "equal"]
+    if not rows or any(row["differs"] is not None for row in rows):
+        return ""
+    main = [row for row in rows if row["metric"] in MAIN_FIGURES] or rows
+    place = main[0]["where"]
+    seen = joined([_of_both(row) for row in main if row["where"] == place][:3])
+    unit = {"seed": "seeds", "flow": "flows that are not concurrent", "test": "tests"}[document["unit"]]
+    where = f" of {place}" if place else ""
+    return f"Seen{where}: {seen}. Whether that is more than chance, one value on a side cannot say; two {unit} or more can."
+
+
+def _of_both(row: FigureDifference) -> str:
+    """A figure of A and B in a clause, with the difference in percent of A."""
+    metric = str(row["metric"])
+    title = within(column_title(metric)[0])
+    a, b = (figure(row[side], metric) for side in ("a", "b"))
+    if a == b:
+        return f"{title} {a} in both"
+    change = f" ({100.0 * (row['difference'] or 0.0) / abs(row['a']):+.0f} %)" if row["a"] else ""
+    return f"{title} {a} in A and {b} in B{change}"
 
 
 def page(document: RunDifference) -> Page:
@@ -67,7 +133,7 @@ def page(document: RunDifference) -> Page:
         ]
         for row in document["metrics"]
     ]
-    answer, *notes = lines(document)
+    *notes, answer = lines(document)
     return Page(
         title=f"{document['a']} and {document['b']}",
         subtitle=f"two {document['kind']}s" if document["kind"] == "capture" else f"two runs of {document['kind']}",

@@ -7,13 +7,69 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from ackclock.emulation.programs import flows_of
-from ackclock.format import column_percent, milliseconds, rate
+from ackclock.format import column_ms, column_percent, joined, many, milliseconds, rate
 from ackclock.simulation.terminal_tables import felt_table, household_table
 from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
     from ackclock.documents.emulate import EmulationAudit
     from ackclock.documents.engine import HopReport, ProcessTimes
+
+MAX_HOPS = 6
+"""Rows of hops on a screen."""
+MUCH_WAITING = 0.5
+"""Share of a program's CPU time that it waits for a CPU, from which on that is said."""
+
+
+def screen_tables(document: EmulationAudit) -> list[Table]:
+    """What the command met: what people feel of the programs beside it, the rates, drops and delays
+    of the hops that carried packets. `screen_lines` has how exact that is.
+    """
+    programs = [*household_table(document.get("household")), *felt_table(flows_of(document))]
+    carried = [hop for hop in document["hops"] if hop["delivered"] or hop["drops"]]
+    if not carried:
+        return programs
+    table = text_table(
+        f"What crossed {document['link']}",
+        ["hop", "direction"],
+        ["configured", "achieved", "queue ms\nmean", "drops", "delivered"],
+    )
+    slowest = sorted(carried, key=lambda hop: -(hop["queue_delay_ms_mean"] or 0.0))[:MAX_HOPS]
+    for hop in (hop for hop in carried if hop in slowest):
+        table.add_row(
+            hop["hop"],
+            hop["direction"],
+            configured(hop) or "-",
+            rate(hop["achieved_bps"]),
+            column_ms(hop["queue_delay_ms_mean"]),
+            str(hop["drops"]),
+            str(hop["delivered"]),
+        )
+    return [*programs, table]
+
+
+def screen_lines(document: EmulationAudit) -> list[str]:
+    """How exact the emulation was, the grade last."""
+    error = document["release_error_us"]
+    grade = document["grade"] if document["valid"] else "INVALID"
+    lines = ["`--all` prints each hop, the processes and the times of the release."]
+    busy = [
+        f"the {end}'s program waited {times['wait_s']:.1f} s for a CPU and ran {times['run_s']:.1f} s"
+        for end, times in process_times(document)
+        if times["wait_s"] > MUCH_WAITING * max(times["run_s"], 1.0)
+    ]
+    if busy:
+        lines.append(f"The machine was busy: {joined(busy)}.")
+    if error["p99"] is None:
+        lines.append(f"Grade {grade}, seed {document['seed']}: no packet crossed the link.")
+        return lines
+    bounds = [("goodput", document["bound"]["goodput"]), ("p95 RTT", document["bound"]["rtt_p95"])]
+    exact = joined([f"the {name} is exact within {bounded(share)}" for name, share in bounds if share is not None])
+    lines.append(
+        f"Grade {grade}, seed {document['seed']}: 99 % of the packets left within {_us(error['p99'])} us of their time, "
+        f"{many(document['deadline_misses'], 'packet')} late; {exact or 'no bound of the error is known'}."
+    )
+    return lines
 
 
 def emulation_tables(document: EmulationAudit) -> list[Table]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
+from ackclock.documents.parts import DIRECTIONS, OPPOSITE
 from ackclock.format import percent, rate
 from ackclock.format import size as size_text
 from ackclock.measurement.queue_sentences import sentences
 from ackclock.measurement.terminal_tables import (
     added_delays,
+    answer,
     beside_rows,
     delay_cells,
     loss,
@@ -62,7 +63,7 @@ def page(completed: Measurement) -> Page:
     return Page(
         title=f"The path to {document['host']}",
         subtitle=", ".join((document["started"], f"{document['seconds']:.0f} s", *labels)),
-        answer=_answer(document),
+        answer=answer(document),
         because=_because(document),
         sections=[section for section in sections if section.blocks],
         notes=[
@@ -75,30 +76,6 @@ def page(completed: Measurement) -> Page:
 
 def _blocks(table: Table, charts: Iterator[Chart] | None = None) -> list[Block]:
     return [*([table] if table.rows else []), *(charts or ())]
-
-
-def _answer(document: MeasurementDocument) -> str:
-    found = {direction: figures for direction, figures in document["capacity"].items() if figures["rate_bps"]}
-    if found:
-        parts = " and ".join(f"{_carried(document, direction)} {direction}" for direction in found)
-        return f"The path carries {parts}."
-    flows = [(flow["goodput_bps"], flow["label"]) for flow in document["flows"] if flow["goodput_bps"]]
-    if flows:
-        goodput, label = max(flows, key=lambda flow: flow[0])
-        return f"One TCP flow had at most {rate(goodput)} ({label})."
-    return "Delays were measured." if document["delay"] else "The results are below."
-
-
-def _carried(document: MeasurementDocument, direction: Direction) -> str:
-    """The capacity of a direction; where the stream did not fill the path, the larger of its rate
-    and the best TCP flow's goodput.
-    """
-    figures = document["capacity"][direction]
-    if not figures["at_least"]:
-        return rate(figures["rate_bps"])
-    tcp = [float(flow["goodput_bps"] or 0.0) for flow in document["flows"] if flow["direction"] == direction]
-    best, udp = max(tcp, default=0.0), figures["rate_bps"] or 0.0
-    return f"at least {rate(max(best, udp))}" + (" (by TCP)" if best > udp else "")
 
 
 def _because(document: MeasurementDocument) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from ackclock.documents.parts import DIRECTIONS, OPPOSITE
+from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.format import column_percent, range_text, rate, rate_range, three
 from ackclock.format import size as size_text
 from ackclock.measurement.consistency import late_sentence
@@ -143,7 +143,7 @@ def spread(windows: RateWindows | None) -> str:
 
 
 def queue_cells(queue: Queue) -> list[str]:
-    """Buffer in kB if it overflowed, queueing delays of TCP and of a stream that does not yield."""
+    """Buffer in KB if it overflowed, queueing delays of TCP and of a stream that does not yield."""
     size, stream = queue["buffer_bytes"], ms(queue["stream_queue_ms"])
     return [
         "-" if size is None else f"{size / 1e3:.1f}",
@@ -196,6 +196,74 @@ def _bidirectional(document: Measurement) -> Table:
         for name, cells in beside_rows(pair):
             table.add_row(name, *cells)
     return table
+
+
+MAX_NOTES = 3
+
+
+def screen_tables(document: Measurement) -> list[Table]:
+    """A row for each direction, and the hops of the path where nothing else was measured."""
+    table = text_table(
+        f"The path to {document['host']}",
+        ("direction",),
+        ("capacity", "TCP\ngoodput", "minimum\ndelay ms", "buffer\nKB", "queue ms\nof TCP", "RTTs/min", "lost"),
+    )
+    for direction in DIRECTIONS:
+        cells = _of_direction(document, direction)
+        if any(cell != "-" for cell in cells):
+            table.add_row(direction, *cells)
+    if table.row_count:
+        return [table]
+    return [one for one in measurement_tables(document) if one.row_count][:1]
+
+
+def _of_direction(document: Measurement, direction: Direction) -> list[str]:
+    """The cells of a direction in the one table of a screen; "-" for what was not measured."""
+    capacity = document["capacity"].get(direction)
+    delay = (document["delay"] or {}).get(direction)
+    loaded = document["latency_under_load"].get(direction)
+    tcp = [flow["goodput_bps"] for flow in document["flows"] if flow["direction"] == direction and flow["goodput_bps"]]
+    buffer, of_tcp = queue_cells(capacity["queue"])[:2] if capacity else ("-", "-")
+    at_least = ">= " if capacity and capacity["at_least"] else ""
+    return [
+        at_least + rate(capacity["rate_bps"]) if capacity and capacity["rate_bps"] else "-",
+        rate(max(tcp)) if tcp else "-",
+        ms(stats_of(delay["one_way_delay_ms"], "min")[0]) if delay else "-",
+        buffer,
+        of_tcp,
+        rpm_text(loaded["responsiveness"]).partition(" ")[0] if loaded else "-",
+        loss(delay).partition(" (")[0] if delay else "-",
+    ]
+
+
+def screen_lines(document: Measurement) -> list[str]:
+    """What makes figures bounds, and what the path carries last."""
+    return ["`--all` prints each test.", *notes(document)[:MAX_NOTES], answer(document)]
+
+
+def answer(document: Measurement) -> str:
+    """What the path carries, in a sentence."""
+    found = {direction: figures for direction, figures in document["capacity"].items() if figures["rate_bps"]}
+    if found:
+        parts = " and ".join(f"{_carried(document, direction)} {direction}" for direction in found)
+        return f"The path carries {parts}."
+    flows = [(flow["goodput_bps"], flow["label"]) for flow in document["flows"] if flow["goodput_bps"]]
+    if flows:
+        goodput, label = max(flows, key=lambda flow: flow[0])
+        return f"One TCP flow had at most {rate(goodput)} ({label})."
+    return "Delays were measured." if document["delay"] else "The results are below."
+
+
+def _carried(document: Measurement, direction: Direction) -> str:
+    """The capacity of a direction; where the stream did not fill the path, the larger of its rate
+    and the best TCP flow's goodput.
+    """
+    figures = document["capacity"][direction]
+    if not figures["at_least"]:
+        return rate(figures["rate_bps"])
+    tcp = [float(flow["goodput_bps"] or 0.0) for flow in document["flows"] if flow["direction"] == direction]
+    best, udp = max(tcp, default=0.0), figures["rate_bps"] or 0.0
+    return f"at least {rate(max(best, udp))}" + (" (by TCP)" if best > udp else "")
 
 
 def beside_rows(pair: Beside) -> list[tuple[str, list[str]]]:

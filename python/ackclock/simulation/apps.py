@@ -119,6 +119,19 @@ def felt(summaries: Sequence[RunFlows]) -> list[tuple[str, str, str]]:
     return rows
 
 
+def felt_of_alike(summaries: Sequence[RunFlows], name_of: Callable[[str], str]) -> list[tuple[str, str]]:
+    """What people feel of the applications that have the same name by ``name_of``: the name, and
+    the means over flows and seeds.
+    """
+    scores: dict[tuple[str, str], list[_Score]] = {}
+    for summary in summaries:
+        for flow in summary["flows"]:
+            if app := flow.get("app"):
+                assert isinstance(app, Mapping)
+                scores.setdefault((name_of(str(flow["flow"])), str(app["kind"])), []).append(_score(flow))
+    return [(name, _SENTENCES[kind](of)) for (name, kind), of in scores.items()]
+
+
 def _score(flow: Mapping[str, Any]) -> _Score:
     score: _Score = flow["app"]["score"]
     return score
