@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ackclock.measurement.report_page import _answer
+from ackclock.measurement.terminal_tables import answer as headline
 
 pytestmark = pytest.mark.finding("U13")
 
@@ -24,4 +24,4 @@ def test_headline_is_no_less_than_what_tcp_carried(at_least: bool, tcp_bps: floa
         "capacity": {"down": {"rate_bps": 341e6, "at_least": at_least}},
         "flows": [{"direction": "down", "goodput_bps": tcp_bps}, {"direction": "up", "goodput_bps": 5e9}],
     }
-    assert _answer(document) == answer
+    assert headline(document) == answer
