@@ -210,18 +210,27 @@ def screen(document: Advice) -> tuple[list[Table], list[str]]:
         typed += [ToType(f"  undo: {'; '.join(undo)}")] if undo else []
     typed += [f"  if {text}" for text in first["preconditions"] if "DEV" in text][:1]
     unless = [f"Not if {first['unless'][0]}."] if first["unless"] else []
-    verdict = [_brief_verdict(document) if of_apps else str(document["verdict"])]
+    verdict = [_brief_verdict(document)]
     if height([table], [*typed, *rest, *unless, *verdict]) > SCREEN[1]:
-        typed = ["`--all` prints what to type."]
+        typed = []
     return [table], [*typed, *rest, *unless, *verdict]
 
 
 def _brief_verdict(document: Advice) -> str:
-    """The advice of a goal of applications without the figures that the table has."""
+    """The advice without the figures that the table has: of transfers the effect under the last
+    load, which is both directions at once.
+    """
     first = document["advice"][0]
+    who = joined(first["who"].split(","))
+    if not is_of_apps(document):
+        effect, load = first["effect"], ""
+        if loads := first.get("loads"):
+            name, of = list(loads.items())[-1]
+            effect, load = of["effect"], f"{LOAD_TEXTS[name]}: "
+        return f"Change ({who}): {first['label']}: {load}{_effect_text(effect, document['goal'] == 'fairness')}."
     before, after = (_targets_met(first["effect"], at, document["goal"]) for at in (0, 1))
     met = f"{after} of {len(targets_of_goal(document['goal']))} targets met, {before} as it is"
-    return f"Change ({joined(first['who'].split(','))}): {first['label']}: {met}."
+    return f"Change ({who}): {first['label']}: {met}."
 
 
 def _transfers_table(document: Advice) -> Table:
