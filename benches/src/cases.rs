@@ -100,6 +100,7 @@ impl Case {
         Flow {
             name: number.to_string(),
             client: number,
+            device: 0,
             direction: Direction::Down,
             hops: vec![0, 1, 2],
             start: UniformTime { low_ps: start, high_ps: start },
