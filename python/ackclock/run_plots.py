@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.axis_titles import key_title, point_label, with_unit, within
 from ackclock.errors import InputError, RunFailed, choices, format_value
 from ackclock.format import setting
-from ackclock.plot.axis_titles import key_title, point_label, with_unit, within
 from ackclock.report.samples import (
     FIGURES,
     QUANTITIES,

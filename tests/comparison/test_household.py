@@ -173,4 +173,5 @@ def test_show_names_what_the_link_is_good_for(tmp_path, monkeypatch, capsys) -> 
     assert cli.run(["show", "geo-100m-pep"]) == 0
     assert "Today: " not in capsys.readouterr().out
     assert cli.run(["show", "cable-dialup"]) == 0
-    assert "Today: good for none of these, even alone" in " ".join(capsys.readouterr().out.split())
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Today: good for a 720p video, not for a call (MOS 1.0)" in shown and "beside an upload not for" in shown

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from ackclock.axis_titles import column_title, within
 from ackclock.format import figure, joined, range_text
 from ackclock.report.page import Cell, Chart, Column, Page, Section
 from ackclock.report.page import Table as PageTable
@@ -106,8 +107,6 @@ def _seen(document: RunDifference) -> str:
 
 def _of_both(row: FigureDifference) -> str:
     """A figure of A and B in a clause, with the difference in percent of A."""
-    from ackclock.plot.axis_titles import column_title, within  # late: the package imports Polars
-
     metric = str(row["metric"])
     title = within(column_title(metric)[0])
     a, b = (figure(row[side], metric) for side in ("a", "b"))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ackclock.plot.axis_titles import column_title
+from ackclock.axis_titles import column_title
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ackclock.axis_titles import is_share, key_title, with_unit, within
 from ackclock.errors import InvalidValue
 from ackclock.format import setting
 from ackclock.input import units
-from ackclock.plot.axis_titles import is_share, key_title, with_unit, within
 from ackclock.plot.sweep_chart import CurvePoint, Curves, swept
 from ackclock.report.page import Chart
 from ackclock.simulation.model_tables import drawn_range

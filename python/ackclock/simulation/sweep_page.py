@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
+from ackclock.axis_titles import key_title, point_label
 from ackclock.format import rate, setting, three
 from ackclock.plot import vega
-from ackclock.plot.axis_titles import key_title, point_label
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Chart, Column, Page, Section, Table

@@ -67,10 +67,12 @@ impl FlowEndpoints {
     }
 }
 
-/// The metrics cache of each pair of hosts: server, client. Flows with equal client, device and hops
-/// connect the same hosts.
+/// Client, device and hops: flows with equal ones connect the same hosts.
+type HostPair = (u32, u32, Vec<usize>);
+
+/// The metrics cache of each pair of hosts: server, client.
 #[derive(Default)]
-struct MetricsCaches(BTreeMap<(u32, u32, Vec<usize>), [SharedPathMetrics; 2]>);
+struct MetricsCaches(BTreeMap<HostPair, [SharedPathMetrics; 2]>);
 
 impl MetricsCaches {
     /// By end: its cache, if its host has one.
