@@ -31,7 +31,16 @@ def screen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     return run
 
 
-@pytest.mark.parametrize("name", ["bloated-line", "cell", "metrics-cache", "uplink-buffer", "upload-hurts-download"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bloated-line",
+        pytest.param("cell", marks=pytest.mark.slow),
+        "metrics-cache",
+        "uplink-buffer",
+        "upload-hurts-download",
+    ],
+)
 @pytest.mark.finding("U30")
 def test_simulation_fits_a_screen_with_the_reason_last(name: str, screen: Screen) -> None:
     lines = screen("simulate", str(EXAMPLES / f"{name}.toml"), "--no-report")
@@ -76,6 +85,7 @@ def test_analysis_fits_a_screen(screen: Screen) -> None:
     screen("analyze", *captures)
 
 
+@pytest.mark.slow
 def test_advice_fits_a_screen_with_what_to_type_and_the_undo(screen: Screen) -> None:
     lines = screen("advise", "dsl-16m", "--no-report")
     assert lines[0] == "What people feel"

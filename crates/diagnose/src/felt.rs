@@ -174,7 +174,7 @@ fn household(run: &AppFigures, apps: &[(&str, &App)]) -> Option<Household> {
     let app = |name: &str| apps.iter().find(|(flow, _)| *flow == name).map(|(_, app)| *app);
     let has = |name: &&str| run.flows.iter().any(|flow| flow.flow == **name);
     let pages: Vec<&App> = (1..=LOADS).filter_map(|number| app(&format!("page-{number}"))).collect();
-    if apps.len() != pages.len() + 2 || pages.len() != LOADS || !SINGLE_FLOWS.iter().all(|name| has(&name)) {
+    if apps.len() != pages.len() + 2 || pages.len() != LOADS || !SINGLE_FLOWS.iter().all(has) {
         return None;
     }
     let targets = vec![call_target(app("call")?), page_target(&pages), game_target(app("game")?)];
