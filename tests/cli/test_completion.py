@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,7 @@ def test_list_has_workloads_and_every_metric_of_a_run(capsys: pytest.CaptureFixt
     }
     flows = [{**flow, "flow": name} for name in ("a", "b", "opposite-1")]
     flows += [{**flow, "flow": kind, "app": {"kind": kind, "score": score}} for kind, score in scores.items()]
-    summary = {"flows": flows, "hops": [], "responsiveness": {"rpm": 500.0, "added_p95_ms": 100.0}}
+    summary: Any = {"flows": flows, "hops": [], "responsiveness": {"rpm": 500.0, "added_p95_ms": 100.0}}
     assert set(of_flows(summary, "opposite")) == set(METRICS)
     assert set(api.list_workloads()) >= {"bulk", "web", "onoff"}
 

@@ -63,7 +63,7 @@ def test_rest_is_printed_on_request(screen: Screen, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.finding("U34")
-def test_difference_says_what_is_seen_then_how_sure(screen: Screen) -> None:
+def test_difference_prints_what_is_seen_then_how_sure(screen: Screen) -> None:
     for name, seed in (("a", "1"), ("b", "2")):
         screen("simulate", str(EXAMPLES / "bloated-line.toml"), "--seed", seed, "--no-report", "--out", name)
     text = " ".join(screen("diff", "a", "b"))

@@ -53,7 +53,7 @@ def test_rows_of_a_named_data_set_are_found_once_when_layers_share_it() -> None:
 
 def _texts(spec: vega.Specification) -> list[str]:
     marks = [layer for layer in spec.tree["layer"] if layer["mark"]["type"] == "text"]
-    return [row["name"] for layer in marks for row in spec.datasets[layer["data"]["name"]]]
+    return [str(row["name"]) for layer in marks for row in spec.datasets[layer["data"]["name"]]]
 
 
 @pytest.mark.finding("U33")
