@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,8 +57,15 @@ def needed(line: str) -> list[str]:
     return [name for name in ("iperf3", "curl", "firefox") if re.search(rf"\b{name}\b", line)]
 
 
+def marked(line: str) -> Any:
+    """A household takes a minute of real time."""
+    return pytest.param(line, marks=pytest.mark.slow) if "household" in line else line
+
+
 @pytest.mark.finding("L2")
-@pytest.mark.parametrize("line", [line for line in EMULATE if "--pair" not in line and "--internet" not in line])
+@pytest.mark.parametrize(
+    "line", [marked(line) for line in EMULATE if "--pair" not in line and "--internet" not in line]
+)
 def test_emulate_guide_line_ends_with_status_0(line: str, scratch: Path) -> None:
     if absent := [name for name in needed(line) if shutil.which(name) is None]:
         pytest.skip(f"{', '.join(absent)} is not installed")
