@@ -14,6 +14,7 @@ from ackclock.cli import _command
 from ackclock.cli.help import GROUPS, MANY, PANELS, name_of, panel_of
 from ackclock.explanations import explanations
 from ackclock.input.link.names import packaged_links
+from ackclock.papers.claims import PAPERS
 
 COMMANDS: dict[str, Any] = _command().commands  # type: ignore[attr-defined]
 WIDTH = 80
@@ -79,3 +80,5 @@ def test_help_ends_with_an_example_that_parses(name: str, words: list[str]) -> N
     assert set(links) <= set(packaged_links())
     if name == "explain":
         assert words[0] in explanations()
+    if name == "reproduce":
+        assert words[0] in PAPERS

@@ -98,7 +98,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., object], str, str], ...] = (
         "Make a link file from captures of a path's ends.",
         "fit client.pcap server.pcap --out path.toml",
     ),
-    (RESEARCH, reproduce.reproduce, "Repeat a paper, and judge its claims.", "reproduce wimax --quick"),
+    (RESEARCH, reproduce.reproduce, "Repeat a paper, and judge its claims.", "reproduce wibro --quick"),
     (RESEARCH, packetdrill.packetdrill, "Play packetdrill scripts against the TCP here.", "packetdrill tail-loss.pkt"),
     (RESEARCH, schema.schema, "Print the schema of an input or a result.", "schema link"),
 )
