@@ -30,7 +30,9 @@ _SETTLE_S = 1.1
 _BESIDE_BYTES = 250_000
 _BESIDE_ACCOUNT = "beside.json"
 LIMITS_FROM = 0.1
-"""Share of the time from which the kernel's account says that a limit held: that of `analyze`."""
+"""Share of the time from which the kernel's account says that a limit held; `analyze` names one
+from half of it on.
+"""
 ACCOUNTED: tuple[Literal["receive_window", "send_buffer"], ...] = ("receive_window", "send_buffer")
 """Limits that the kernel has an account of, too (tcpi_rwnd_limited, tcpi_sndbuf_limited)."""
 
