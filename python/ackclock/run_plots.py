@@ -5,12 +5,12 @@ points, with a colour for one key and a panel for each combination of the others
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.axis_titles import key_title, point_label, with_unit, within
+from ackclock.axis_titles import column_title, key_title, point_label, with_unit, within
 from ackclock.errors import InputError, RunFailed, choices, format_value
 from ackclock.format import setting
 from ackclock.report.samples import (
@@ -18,7 +18,6 @@ from ackclock.report.samples import (
     QUANTITIES,
     figure_column,
     figure_names,
-    figure_title,
     of_runs,
     over_time,
     varied_keys,
@@ -156,20 +155,13 @@ def _folder_names(folders: Sequence[Path]) -> list[str]:
 
 def _samples(frames: Mapping[str, Any], asked: Asked) -> tuple[Specification, str, str]:
     """A figure of samples: over time, or of a figure of each run."""
-    import polars as pl
-
     from ackclock.plot import distribution
 
     name = (asked.y or asked.x if asked.kind != "series" else asked.y) or _usual(asked.kind)[0]
     timed = name in QUANTITIES
-    tables = []
-    for run, of in frames.items():
-        found = over_time(of, name) if timed else _figure_rows(of, {"value": name})
-        if found is not None and not found.is_empty():
-            tables.append(_worded(found, of).with_columns(pl.lit(run).alias(RUN)))
-    if not tables:
+    rows = _of_each(frames, lambda of: over_time(of, name) if timed else _figure_rows(of, {"value": name}))
+    if rows is None:
         raise _unknown(name, frames, asked)
-    rows = pl.concat(tables, how="diagonal_relaxed")
     title, unit = (QUANTITIES[name].title, QUANTITIES[name].unit) if timed else _title_of(name, frames)
     place = _Place.of(rows, frames, asked.by)
     titles = distribution.Titles(with_unit(title, unit), "", place.line_title, place.panels_title)
@@ -236,22 +228,15 @@ def _with_zeros(rates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _scatter(frames: Mapping[str, Any], asked: Asked) -> tuple[Specification, str, str]:
-    import polars as pl
-
     from ackclock.plot import distribution
 
     axes = {"x": asked.x or "rtt", "y": asked.y or "goodput"}
-    tables = []
-    for run, of in frames.items():
-        found = _figure_rows(of, axes)
-        if found is not None and not found.is_empty():
-            tables.append(_worded(found, of).with_columns(pl.lit(run).alias(RUN)))
-    if not tables:
+    rows = _of_each(frames, lambda of: _figure_rows(of, axes))
+    if rows is None:
         missing = next(
             (axis for axis in axes.values() if not any(figure_column(of, axis) for of in frames.values())), axes["x"]
         )
         raise _unknown(missing, frames, asked)
-    rows = pl.concat(tables, how="diagonal_relaxed")
     place = _Place.of(rows, frames, asked.by)
     (x, x_unit), (y, y_unit) = (_title_of(axis, frames) for axis in axes.values())
     titles = distribution.Titles(with_unit(x, x_unit), with_unit(y, y_unit), place.line_title, place.panels_title)
@@ -266,6 +251,18 @@ def _scatter(frames: Mapping[str, Any], asked: Asked) -> tuple[Specification, st
     return distribution.scatter(points, titles, *asked.pixels), f"{y} against {within(x)}", conditions
 
 
+def _of_each(frames: Mapping[str, Any], rows_of: Callable[[Any], pl.DataFrame | None]) -> pl.DataFrame | None:
+    """The rows of all runs, with keys as text and the run's name; None without any."""
+    import polars as pl
+
+    tables = []
+    for run, of in frames.items():
+        found = rows_of(of)
+        if found is not None and not found.is_empty():
+            tables.append(_worded(found, of).with_columns(pl.lit(run).alias(RUN)))
+    return pl.concat(tables, how="diagonal_relaxed") if tables else None
+
+
 def _figure_rows(frames: Mapping[str, Any], names: Mapping[str, str]) -> pl.DataFrame | None:
     """The rows of runs with some figures as columns, in the units of axes; None where one is
     missing.
@@ -278,7 +275,7 @@ def _figure_rows(frames: Mapping[str, Any], names: Mapping[str, str]) -> pl.Data
         return None
     keys = [name for name in (*varied_keys(frames), *_BY) if name in table.columns]
     values = [
-        (pl.col(column).cast(pl.Float64) * figure_title(column)[2]).alias(to)
+        (pl.col(column).cast(pl.Float64) * column_title(column)[2]).alias(to)
         for to, column in columns.items()
         if column
     ]
@@ -310,7 +307,7 @@ def _text(value: Any) -> str:
 
 def _title_of(name: str, frames: Mapping[str, Any]) -> tuple[str, str]:
     column = next((found for of in frames.values() if (found := figure_column(of, name))), name)
-    title, unit, _ = figure_title(column)
+    title, unit, _ = column_title(column)
     return title, unit
 
 

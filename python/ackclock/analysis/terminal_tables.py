@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import StringIO
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
 from ackclock import _native
@@ -16,7 +14,7 @@ from ackclock.analysis.direction_view import SIDES, DirectionView, DirectionView
 from ackclock.analysis.summary import capture_lines, connections_line, top_rows, verdict_line
 from ackclock.format import column_ms, column_percent, joined, many, rate, size
 from ackclock.statistics.summary_stats import stats_of
-from ackclock.terminal import narrow
+from ackclock.terminal import SCREEN, height
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import (
@@ -31,9 +29,6 @@ if TYPE_CHECKING:
 
 MAX_FLOWS = 10
 """Flows of each table; `--all`, `--json` and `--out` have all."""
-TERMINAL = (80, 24)
-"""Columns and lines that hold one flow: its first finding has all of its text, the others as much
-as fits; `--all` prints all."""
 FINDINGS = "Findings"
 """Title of the table of findings."""
 _COLUMNS = [
@@ -70,6 +65,9 @@ def source_tables(source: CaptureDocument, *, all_flows: bool = False) -> list[T
 def analysis_tables(document: Report, listed: int | None = None, *, is_whole: bool = False) -> list[Table]:
     """The summary, the flows by direction, then the findings, in the order of the document.
 
+    One flow fits a small terminal: its first finding has all of its text, the others as much as
+    fits.
+
     Args:
         document: the document, or a part of it.
         listed: the number of flows of the whole document.
@@ -92,15 +90,15 @@ def analysis_tables(document: Report, listed: int | None = None, *, is_whole: bo
         # The last ones first, then down to their names; the first one at last.
         shorter = [(number, form) for form in (_SENTENCE, _NAME) for number in range(len(forms) - 1, 0, -1)]
         for number, form in (*shorter, *((0, _SENTENCE),)[: len(forms)]):
-            if _lines(tables) <= TERMINAL[1]:
+            if height(tables) <= SCREEN[1]:
                 break
             forms[number] = form
             tables[-1] = _findings(document, forms)
-        if "second" in document and _lines(tables) > TERMINAL[1]:
+        if "second" in document and height(tables) > SCREEN[1]:
             at = next(number for number, table in enumerate(tables) if str(table.title).startswith(JOINED))
             tables[at] = _between(document, is_short=True)
             # The first finding is what the customer's line says.
-            if forms and _lines(tables) > TERMINAL[1]:
+            if forms and height(tables) > SCREEN[1]:
                 forms[0] = _NAME
                 tables[-1] = _findings(document, forms)
     return tables
@@ -108,13 +106,6 @@ def analysis_tables(document: Report, listed: int | None = None, *, is_whole: bo
 
 JOINED = "Joined with"
 """The beginning of the title of a table of two captures."""
-
-
-def _lines(tables: Sequence[Table]) -> int:
-    """Lines of tables on a small terminal, with a blank one between two."""
-    console = Console(width=TERMINAL[0], file=StringIO())
-    laid_out = (narrow(table, TERMINAL[0]) or console.render_lines(table) for table in tables)
-    return len(tables) - 1 + sum(map(len, laid_out))
 
 
 def _summary(document: Report, listed: int) -> Table:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ackclock.axis_titles import column_title
-
 if TYPE_CHECKING:
     import polars as pl
 
@@ -89,11 +87,6 @@ def figure_column(frames: Frames, name: str) -> str | None:
     """The column that a name of a figure stands for; None where the result has none."""
     names = figure_names(frames)
     return next((column for column in (name, *FIGURES.get(name, ())) if column in names), None)
-
-
-def figure_title(column: str) -> tuple[str, str, float]:
-    """Title, unit and factor to that unit of a column of `of_runs`."""
-    return column_title(column)
 
 
 def _column(table: str, column: str, factor: float) -> Callable[[Frames], pl.DataFrame | None]:
