@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat apps-accuracy apps-chromium
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat quic-accuracy apps-accuracy apps-chromium
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -181,6 +181,10 @@ uml: ## a script as root in Debian's user-mode Linux, in real time: make uml RUN
 # Needs recordings, which ACKCLOCK_DATA names.
 autorate: build ## a shaper that follows its line beside fixed ones, on recorded lines, into docs/evidence/autorate.md: a minute
 	$(BIN)/python -m studies.autorate.page docs/evidence/autorate.md
+
+# In parts: make quic-accuracy KEPT=runs/quic.jsonl MINUTES=9, again until all are done.
+quic-accuracy: build ## QUIC (noq 1.4) beside TCP with the same controls, and its ACKs over slow returns, into docs/evidence/quic-accuracy.md: ten minutes, KEPT=, MINUTES=
+	$(BIN)/python -m studies.quic.page $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/quic-accuracy.md
 
 rmcat: build ## conferences in the cases of RFC 8867, into docs/evidence/rmcat.md: a minute
 	$(BIN)/python -m studies.rmcat.page docs/evidence/rmcat.md

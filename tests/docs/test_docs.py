@@ -158,7 +158,10 @@ def test_catalogue_entries_have_pages_with_their_checks(kind: catalogue.Kind) ->
 SECTIONS = {"What it does", "Parameters", "Left out", "How it was checked"}
 
 
-@pytest.mark.parametrize("host", catalogue.hosts())
+STACKS = {**catalogue.hosts(), **catalogue.quic_stacks()}
+
+
+@pytest.mark.parametrize("host", STACKS)
 def test_hosts_have_pages_with_their_source(host: str) -> None:
     folder = ROOT / "docs" / "models"
     text = (folder / f"host-{host}.md").read_text()
@@ -166,7 +169,7 @@ def test_hosts_have_pages_with_their_source(host: str) -> None:
     assert {"What makes its results", "Left out", "How it was checked"} <= titles(text)
     for index in ("README.md", "hosts.md"):
         assert f"(host-{host}.md)" in (folder / index).read_text()
-    title, _, source = catalogue.hosts()[host].partition(". Source: ")
+    title, _, source = STACKS[host].partition(". Source: ")
     assert title and source
 
 

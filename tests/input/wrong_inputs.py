@@ -164,6 +164,8 @@ def bases() -> Iterator[Base]:
     schema, chains = _schema()
     for name, chain in chains.items():
         data = _document(schema, chain)
+        if name == "Quic":
+            data["flow"][0]["transport"] = "quic"
         at = chain[-1][0] if chain else ()
         at = ("hop", 1, *at[2:]) if at[2:3] == ("pep",) else at
         yield Base(name or "Scenario", "scenario", data, written(data), at)

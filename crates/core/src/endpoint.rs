@@ -1,10 +1,11 @@
 //! The interface between endpoints of flows and the network.
 
-use crate::app::{CallEnd, ConferenceEnd, ExternalHost, GameClient, ProbeReflector, Prober, UdpSink, UdpSource};
+use crate::app::{AnyApp, CallEnd, ConferenceEnd, ExternalHost, GameClient, ProbeReflector, Prober, UdpSink, UdpSource};
 use crate::autorate::{PingReflector, Pinger};
 use crate::packet::{Arena, Body, BodyId, Ecn, Kind};
-use crate::tcp::TcpEndpoint;
-use crate::units::Time;
+use crate::statistics::Histogram;
+use crate::tcp::{SendLimit, TcpEndpoint};
+use crate::units::{Span, Time};
 
 /// A packet that an endpoint sends: its body in the arena, and the header fields.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,61 @@ pub trait Endpoint {
     fn due(&self) -> Time;
 }
 
+/// What a transport other than TCP shows of itself: of the sender's side unless said. Bytes are of datagrams
+/// with their IP and UDP headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TransportView {
+    /// Congestion window, bytes of UDP payload.
+    pub cwnd: u64,
+    /// Bytes; None before the first reduction.
+    pub ssthresh: Option<u64>,
+    pub srtt: Option<Span>,
+    /// UDP payload of a full packet, bytes.
+    pub mtu: u16,
+    pub sent_packets: u64,
+    /// Packets that the sender took for lost, without probes of the MTU.
+    pub lost_packets: u64,
+    /// Bytes in flight; 0 with a control of the stack's own.
+    pub in_flight: u64,
+    /// Reductions of the window, and how many of them were for packets that had not been lost.
+    pub window_cuts: u64,
+    pub spurious_cuts: u64,
+    /// Bytes of datagrams that arrived.
+    pub bytes_received: u64,
+    pub datagrams_sent: u64,
+    pub bytes_sent: u64,
+    /// Acknowledgements that this end sent.
+    pub acks_sent: u64,
+    /// Application data that arrived in order, bytes.
+    pub received: u64,
+    /// When the first packet was sent.
+    pub first_sent: Option<Time>,
+    /// When the last of the peer's data had arrived, if it ends.
+    pub finished: Option<Time>,
+    /// Time by what limited the sender, since the last start of the measurement; zeros with a control of the stack's
+    /// own.
+    pub limited: [Span; SendLimit::ALL.len()],
+    /// When the connection ended by an error.
+    pub closed: Option<Time>,
+}
+
+/// An endpoint of a transport that is not in this crate.
+pub trait OtherEndpoint: Endpoint + std::fmt::Debug {
+    fn transport(&self) -> TransportView;
+    /// Connects at this time; once, and not before it was made to wait.
+    fn connect_at(&mut self, at: Time);
+    /// The application at this end.
+    fn app(&self) -> &AnyApp;
+    /// Calls the application, to which something happened outside this connection; one that is not open connects.
+    fn call_app(&mut self, now: Time);
+    /// The smoothed RTT at each of its changes since the last start of the measurement.
+    fn rtt(&self) -> &Histogram;
+    /// The error by which the connection ended.
+    fn error(&self) -> Option<&str>;
+    /// Restarts the measurement.
+    fn restart_meters(&mut self);
+}
+
 /// Every kind of endpoint. TCP is boxed: it is large, and the network reads only its due time.
 pub enum AnyEndpoint {
     Tcp(Box<TcpEndpoint>),
@@ -48,6 +104,8 @@ pub enum AnyEndpoint {
     PingReflector(Box<PingReflector>),
     /// A real host.
     ExternalHost(ExternalHost),
+    /// Of a transport that is not in this crate.
+    Other(Box<dyn OtherEndpoint + Send>),
 }
 
 /// Calls a method of the endpoint. TCP is tested first: nearly all calls are of TCP.
@@ -68,6 +126,7 @@ macro_rules! dispatch {
                 AnyEndpoint::Pinger($e) => $call,
                 AnyEndpoint::PingReflector($e) => $call,
                 AnyEndpoint::ExternalHost($e) => $call,
+                AnyEndpoint::Other($e) => $call,
             }
         }
     };

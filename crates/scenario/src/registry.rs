@@ -1,5 +1,6 @@
 //! The tables by name: how Python asks for them.
 
+use crate::flow::quic::Quic;
 use crate::flow::workload::{
     Bulk, Call, Conference, ConstantRate, Game, Live, OnOff, Page, Probe, Transfer, Video, Web, Workload,
 };
@@ -91,7 +92,7 @@ tables! {
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
         Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, RateSchedule, DelaySchedule, LossSchedule, Slots, GrantCycle, LinkLayer, Mtu, Tunnel, Policer, Shaper, Pep,
         Bulk, Transfer, Web, Page, Video, Call, Conference, Game, ConstantRate, OnOff, Probe, Live,
-        TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Repeat, Scenario, Measure, MeasurementPlan,
+        TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Quic, Repeat, Scenario, Measure, MeasurementPlan,
 }
 
 fn checked<T: KeyValue>(value: &Value) -> Read<Arc<dyn Checked>> {

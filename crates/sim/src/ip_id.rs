@@ -54,7 +54,7 @@ fn content(body: &Body) -> (u64, u64) {
         Body::TooBig(report) => (report.number, u64::from(report.mtu)),
         Body::Fragment(fragment) => (fragment.datagram, fragment.offset.into()),
         Body::Encapsulated(outer) => content(&outer.inner),
-        Body::Raw(_) => (0, 0),
+        Body::Raw(_) | Body::Udp(_) => (0, 0),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Jobs: page loads of several connections, and request-response exchanges on one connection.
 
+use crate::app_of;
 use crate::build::{BuiltNetwork, FlowEndpoints, Role};
 use crate::metrics::FlowMetrics;
 use crate::plan::{Flow, Plan, WorkloadConfig};
-use crate::tcp_of;
 use ackclock_contract::Document;
 use ackclock_core::Time;
 use ackclock_core::app::AnyApp;
@@ -87,7 +87,8 @@ impl Jobs {
 
 /// The jobs of an exchange. The first job starts with the connection.
 fn exchange_times(flow: &Flow, endpoints: &FlowEndpoints, world: &BuiltNetwork, start: Option<Time>) -> Vec<JobTimes> {
-    let requester = tcp_of(world.network.endpoint(endpoints.by_role(Role::Receiver))).map(|tcp| tcp.app());
+    let receiver = world.network.endpoint(endpoints.by_role(Role::Receiver));
+    let requester = app_of(receiver);
     let (WorkloadConfig::Exchange { .. }, Some(AnyApp::Requester(requester)), Some(start)) = (flow.workload, requester, start)
     else {
         return Vec::new();

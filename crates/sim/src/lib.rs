@@ -21,7 +21,9 @@ pub use batch::{BatchError, BatchPool, BatchRun};
 pub use plan::{Plan, PlanError};
 pub use run::{RunError, RunResult, run, run_while};
 
-use ackclock_core::AnyEndpoint;
+use ackclock_core::Time;
+use ackclock_core::app::AnyApp;
+use ackclock_core::endpoint::{AnyEndpoint, OtherEndpoint};
 use ackclock_core::tcp::TcpEndpoint;
 
 /// The TCP of an endpoint, if it has one.
@@ -37,6 +39,28 @@ pub fn tcp_of(endpoint: &AnyEndpoint) -> Option<&TcpEndpoint> {
         | AnyEndpoint::Conference(_)
         | AnyEndpoint::Pinger(_)
         | AnyEndpoint::PingReflector(_)
-        | AnyEndpoint::ExternalHost(_) => None,
+        | AnyEndpoint::ExternalHost(_)
+        | AnyEndpoint::Other(_) => None,
+    }
+}
+
+/// What another transport shows of an endpoint, if it has one.
+pub fn other_of(endpoint: &AnyEndpoint) -> Option<&dyn OtherEndpoint> {
+    if let AnyEndpoint::Other(other) = endpoint { Some(&**other) } else { None }
+}
+
+/// The application over an endpoint's transport, if it has one.
+pub fn app_of(endpoint: &AnyEndpoint) -> Option<&AnyApp> {
+    match tcp_of(endpoint) {
+        Some(tcp) => Some(tcp.app()),
+        None => Some(other_of(endpoint)?.app()),
+    }
+}
+
+/// When the last of an endpoint's data had arrived, of a stream that ends.
+pub fn finished_at(endpoint: &AnyEndpoint) -> Option<Time> {
+    match tcp_of(endpoint) {
+        Some(tcp) => tcp.receiver_stats().finished,
+        None => other_of(endpoint)?.transport().finished,
     }
 }

@@ -4,7 +4,9 @@
 use crate::build::{BuiltNetwork, Role};
 use crate::metrics;
 use crate::plan::Plan;
-use crate::tcp_of;
+use crate::{finished_at, other_of, tcp_of};
+use ackclock_core::endpoint::{AnyEndpoint, OtherEndpoint};
+use ackclock_core::tcp::SenderSample;
 use ackclock_core::{Rate, Span, Time};
 
 /// Samples of TCP flows from start to end. Counters count from the start of the flow.
@@ -69,12 +71,17 @@ impl Recorder {
     pub fn take(&mut self, now: Time, world: &mut BuiltNetwork) {
         self.due = now + self.step;
         for (number, endpoints) in world.flows.iter().enumerate() {
-            let Some(sender) = tcp_of(world.network.endpoint(endpoints.by_role(Role::Sender))) else { continue };
+            let sender = world.network.endpoint(endpoints.by_role(Role::Sender));
+            let (has_ended, sample) = match (tcp_of(sender), other_of(sender)) {
+                (Some(tcp), _) => (tcp.finished(), tcp.sample()),
+                (None, Some(other)) => of_other(other, world.network.endpoint(endpoints.by_role(Role::Receiver))),
+                (None, None) => continue,
+            };
             if endpoints.started(&world.network).is_none_or(|start| now <= start) || self.ended[number] {
                 continue;
             }
-            self.ended[number] = sender.finished();
-            self.series.push(number, now, &sender.sample());
+            self.ended[number] = has_ended;
+            self.series.push(number, now, &sample);
         }
         self.sample_hops(now, world);
     }
@@ -97,6 +104,20 @@ impl Recorder {
             }
         }
     }
+}
+
+/// Whether a flow of another transport has ended, and the sender's sample.
+fn of_other(sender: &dyn OtherEndpoint, receiver: &AnyEndpoint) -> (bool, SenderSample) {
+    let view = sender.transport();
+    let sample = SenderSample {
+        cwnd_bytes: view.cwnd as f64,
+        ssthresh_bytes: view.ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64),
+        srtt_ms: view.srtt.map(Span::as_millis),
+        flight_bytes: view.in_flight,
+        delivered_bytes: other_of(receiver).map_or(0, |receiver| receiver.transport().received),
+        retransmitted_segments: view.lost_packets,
+    };
+    (finished_at(receiver).is_some(), sample)
 }
 
 impl Series {

@@ -2,7 +2,7 @@
 
 use crate::build::{BuiltNetwork, DirectedHop};
 use crate::jobs::Jobs;
-use crate::metrics::{AppScore, FlowMetrics, FlowPath, HopMetrics, HopShare, PathTimes};
+use crate::metrics::{AppScore, FlowMetrics, FlowPath, HopMetrics, HopShare, PathTimes, QuicCounts};
 use crate::plan::{Direction, Flow, Hop, Plan, Proxy, WorkloadConfig};
 use ackclock_contract::Document;
 use ackclock_core::Span;
@@ -68,6 +68,9 @@ pub struct FlowRow {
     /// From sender to receiver; absent except for datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_way_delay_ms: Option<SummaryStats>,
+    /// Absent except for flows over QUIC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quic: Option<QuicRow>,
     /// Absent except for datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramRow>,
@@ -132,6 +135,22 @@ pub struct HopShareRow {
     #[document(names("down", "up"))]
     pub direction: &'static str,
     pub share: f64,
+}
+
+/// What a QUIC stack did. Its `retransmitted_segments` are packets that the sender declared lost.
+#[derive(Debug, Clone, Serialize, Document)]
+pub struct QuicRow {
+    /// The stack and its version.
+    #[document(names("noq 1.4"))]
+    pub stack: &'static str,
+    /// Datagrams that the receiver of the data sent, ACKs for the most part, and their bytes with IP and UDP headers.
+    pub back_packets: u64,
+    pub back_bytes: u64,
+    /// Reductions of the window for packets that arrived after all.
+    pub spurious_cuts: u64,
+    /// When the connection ended by an error, and which; null for one that did not.
+    pub closed_s: Option<f64>,
+    pub closed_by: Option<String>,
 }
 
 /// The losses of a flow of datagrams.
@@ -239,7 +258,9 @@ pub fn summarize(plan: &Plan, world: &BuiltNetwork, metrics: &RunMetrics<'_>) ->
             .enumerate()
             .map(|(i, (flow, f))| {
                 let start = world.flows[i].started(&world.network).map(|t| t.as_secs());
-                let variant = plan.sender_tcp(i).map_or_else(|| "udp".to_owned(), |tcp| tcp.variant_name().to_owned());
+                let own_control = flow.quic.as_ref().and_then(|quic| quic.control.name());
+                let of_tcp = || plan.sender_tcp(i).map_or("udp", |tcp| tcp.variant_name());
+                let variant = own_control.unwrap_or_else(of_tcp).to_owned();
                 FlowRow {
                     feeds: plan.feeds(i).map(|next| plan.flows[next].name.clone()),
                     part_of: plan.first_connection(i).map(|first| plan.flows[first].name.clone()),
@@ -361,6 +382,7 @@ fn flow_row(flow: &Flow, f: &FlowMetrics, start: Option<f64>) -> FlowRow {
         throughput_bps: f.rate(f.counts.ip_bytes),
         rtt_ms: tcp.rtt.summary_ms(),
         one_way_delay_ms: f.delay.as_ref().map(|(delay, _)| delay.summary_ms()),
+        quic: flow.quic.as_ref().map(|_| quic_row(f)),
         datagrams: f.delay.as_ref().map(datagram_row),
         app: f.app.map(|score| AppRow { kind: score.kind(), score, grade: score.grade() }),
         part_of: None,
@@ -372,10 +394,18 @@ fn flow_row(flow: &Flow, f: &FlowMetrics, start: Option<f64>) -> FlowRow {
         window_cuts: f.counts.window_cuts,
         ecn_cuts: f.counts.ecn_cuts,
         marked_segments: f.counts.marked,
-        idle_share: f.tcp.as_ref().and_then(|tcp| share(tcp.idle.as_secs(), span)).map(|s| s.min(1.0)),
+        idle_share: f
+            .tcp
+            .as_ref()
+            .filter(|_| flow.quic.is_none())
+            .and_then(|tcp| share(tcp.idle.as_secs(), span))
+            .map(|s| s.min(1.0)),
         limited_share: f.tcp.as_ref().and_then(|tcp| limits(&tcp.limited)),
         path: None,
-        advertised_window_bytes: f.tcp.as_ref().map(|tcp| tcp.advertised_window),
+        advertised_window_bytes: match &flow.quic {
+            Some(quic) => Some(quic.receive_window),
+            None => f.tcp.as_ref().map(|tcp| tcp.advertised_window),
+        },
         limiting_window_bytes: tcp.limiting_window.mean_bytes().map(|bytes| bytes as f64),
         limiting_window_rtt_ms: tcp.limiting_window.mean_rtt().map(Span::as_millis),
         segments_sent: f.counts.segments,
@@ -384,6 +414,12 @@ fn flow_row(flow: &Flow, f: &FlowMetrics, start: Option<f64>) -> FlowRow {
         from_s: f.from.as_secs(),
         end_s: f.to.as_secs(),
     }
+}
+
+fn quic_row(f: &FlowMetrics) -> QuicRow {
+    let QuicCounts { back_packets, back_bytes, spurious_cuts } = f.counts.quic;
+    let (closed_s, closed_by) = f.closed.clone().map(|(at, error)| (at.as_secs(), error)).unzip();
+    QuicRow { stack: "noq 1.4", back_packets, back_bytes, spurious_cuts, closed_s, closed_by }
 }
 
 fn datagram_row((delay, lost): &(Histogram, u64)) -> DatagramRow {

@@ -26,7 +26,19 @@ HOUSEHOLD_QUEUES = ("link", "codel", "fq-codel", "cake")
 HOUSEHOLD_VARIANTS = ("linux",)
 """The variants of a household; over a fast link fewer (`comparison.run`)."""
 OF_TRANSFERS = frozenset(
-    ("buffers", "delayed_ack", "ack_policy", "ack", "flows", "opposite", "direction", "duration", "rank_by", "measured")
+    (
+        "buffers",
+        "delayed_ack",
+        "ack_policy",
+        "ack",
+        "transports",
+        "flows",
+        "opposite",
+        "direction",
+        "duration",
+        "rank_by",
+        "measured",
+    )
 )
 """Arguments that say which transfers are compared: with one of them the goal is "balanced"."""
 RANK_BY = {"goodput": "goodput_bps", "rtt": "rtt_p95_ms", "retransmissions": "retransmission_rate", "jain": "jain"}
@@ -96,6 +108,13 @@ class CompareArguments:
         '"acc" is ACK congestion control, "adapt" sender adaptation.',
         default=("none",),
         read=choices,
+    )
+    transports: Sequence[str] = argument(
+        f"Transports of the compared flows{COMMAS}: tcp, quic (the stack noq 1.4).",
+        "Over QUIC there is one setting of buffers and ACKs, and no runs for prices.",
+        default=("tcp",),
+        read=choices,
+        keys=("flow.flow.transport",),
     )
     flows: int = argument("Bulk flows that share the link.", default=1, min=1, keys=("flow.flow.count",))
     opposite: int = argument(
@@ -176,7 +195,8 @@ class CompareArguments:
             about_transfers = OF_TRANSFERS & given.keys() or not given.get("with_prices", True)
             goal = DEFAULT_OF_SCENARIO if about_transfers or _is_unfit(given.get("link")) else DEFAULT_OF_LINK
         if goal not in APP_GOALS:
-            return {"goal": goal}
+            of_quic = {"with_prices": False} if "quic" in (given.get("transports") or ()) else {}
+            return {"goal": goal, **of_quic}
         household = {"buffers": ("auto",), "delayed_ack": (True,), "seeds": 3, "duration": "auto"}
         return {"goal": goal, "queue": HOUSEHOLD_QUEUES, "variants": HOUSEHOLD_VARIANTS, **household}
 

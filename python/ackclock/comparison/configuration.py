@@ -21,6 +21,7 @@ from ackclock.comparison.ack_path import (
     check_techniques,
     technique_keys,
 )
+from ackclock.comparison.transports import STACK, TCP, check_transports, has_no_control, transport_keys
 from ackclock.errors import InputError
 from ackclock.input.link.bottleneck import AS_IS, Bottlenecks
 from ackclock.input.scenario.sweep_paths import Point
@@ -68,6 +69,7 @@ class Configuration:
     """One configuration. Buffers are quantities as in a scenario file, or ``auto`` (the host's
     rule). ``queue`` is the kind of queue at the data's bottleneck, ``ack_policy`` the policy at the
     ACKs' bottleneck ("link": that of the link), ``ack_technique`` that of the hosts.
+    ``transport`` is "tcp" or "quic", with which buffers and ACKs are the QUIC stack's.
     """
 
     variant: str
@@ -77,6 +79,7 @@ class Configuration:
     queue: str = AS_IS
     ack_policy: str = AS_IS
     ack_technique: str = HOST
+    transport: str = TCP
 
     @property
     def label(self) -> str:
@@ -89,11 +92,13 @@ class Configuration:
         elif sockets.startswith(UP_TO):
             sockets = f"auto buffers up to {maximum(sockets)}"
         of_path = "".join(f", {text}" for text in self.path_differences())
+        if self.transport != TCP:
+            return f"{self.variant}{of_path}"
         return f"{self.variant}, {sockets}, {'delayed ACK' if self.delayed_ack else 'ACK per segment'}{of_path}"
 
     def path_differences(self) -> list[str]:
         """The differences from the link and the host, a few words each."""
-        words = []
+        words = [STACK] if self.transport != TCP else []
         if self.queue != AS_IS:
             words.append(f"{self.queue} queue")
         if self.ack_policy != AS_IS:
@@ -117,6 +122,7 @@ class Configuration:
             **buffer_keys("receive", self.receive_buffer),
             "tcp.delayed_ack": self.delayed_ack,
             **technique_keys(self.ack_technique),
+            **transport_keys(self.transport),
             **(path.keys(self.queue, self.ack_policy) if path else {}),
         }
 
@@ -128,9 +134,11 @@ def configurations(
     queues: Sequence[str] = (AS_IS,),
     ack_policies: Sequence[str] = (AS_IS,),
     ack_techniques: Sequence[str] = (HOST,),
+    transports: Sequence[str] = (TCP,),
 ) -> list[Configuration]:
     """Every combination, in the order given. A buffer is one quantity for both sockets or a (send,
-    receive) pair.
+    receive) pair. Over QUIC a variant has the first buffer, setting of ACKs and technique alone,
+    and `dctcp`, `prague` and `lp` are left out.
 
     Raises:
         InputError: one of the lists is empty, names something twice or what does not exist.
@@ -142,6 +150,7 @@ def configurations(
         "queue": queues,
         "ack_policy": ack_policies,
         "ack": ack_techniques,
+        "transports": transports,
     }
     for name, choices in given.items():
         if not choices:
@@ -153,8 +162,14 @@ def configurations(
     check_policies(ack_policies)
     check_techniques(ack_techniques)
     pairs = [(b, b) if isinstance(b, str) else b for b in buffers]
-    every = product(variants, pairs, delayed_ack, queues, ack_policies, ack_techniques)
+    check_transports(transports)
+    every = product(transports, variants, pairs, delayed_ack, queues, ack_policies, ack_techniques)
     return [
-        Configuration(variant, send, receive, delayed, queue, policy, technique)
-        for variant, (send, receive), delayed, queue, policy, technique in every
+        Configuration(variant, send, receive, delayed, queue, policy, technique, transport)
+        for transport, variant, (send, receive), delayed, queue, policy, technique in every
+        if transport == TCP
+        or (
+            ((send, receive), delayed, technique) == (pairs[0], delayed_ack[0], ack_techniques[0])
+            and not has_no_control(variant)
+        )
     ]

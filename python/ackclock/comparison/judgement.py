@@ -110,7 +110,7 @@ def _finite(value: float) -> float:
 
 def kind_of(choice: Configuration) -> tuple[str, ...]:
     """What two configurations differ in that are worth a place in the shortlist each."""
-    return (choice.variant, choice.queue, choice.ack_policy, choice.ack_technique)
+    return (choice.variant, choice.queue, choice.ack_policy, choice.ack_technique, choice.transport)
 
 
 def scores_of(goal: str, loads: Mapping[str, Seeds]) -> dict[int, float]:

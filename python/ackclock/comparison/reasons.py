@@ -66,10 +66,12 @@ def cost(metrics: Metrics) -> str:
     added = f"{queue:.0f} ms of queueing delay on average" if queue >= 1.0 else "no queueing delay"
     base = mean(metrics, "rtt_min_ms")
     timeouts = mean(metrics, "timeouts")
-    repair = f"with {count(timeouts, 'timeout')} per run" if timeouts >= 0.05 else "without a timeout"
+    repair = f", with {count(timeouts, 'timeout')} per run" if timeouts >= 0.05 else ", without a timeout"
+    if "timeouts" not in metrics:  # a QUIC stack that shows none
+        repair = ""
     retransmitted = mean(metrics, "retransmission_rate")
     again = f", with {share_text(retransmitted)} of the segments retransmitted" if retransmitted >= 0.01 else ""
-    return f"{added} on a path of {base:.0f} ms, {repair}{again}"
+    return f"{added} on a path of {base:.0f} ms{repair}{again}"
 
 
 def why(

@@ -23,6 +23,7 @@ from ackclock.comparison.measurement_rows import beside, read_measured
 from ackclock.comparison.ranking import check_rank_by, ranking, short_run_notes
 from ackclock.comparison.result import Comparison
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
+from ackclock.comparison.transports import ALONE, QUIC
 from ackclock.congestion_control import with_names
 from ackclock.errors import InputError
 from ackclock.goals import APP_GOALS
@@ -115,7 +116,9 @@ def compare(arguments: CompareArguments) -> Comparison:
         draft = draft.replaced({"duration": show_time(auto_duration(hops, len(checked.seeds)))})
     host_buffers = HostBuffers.of(arguments.host or DEFAULT_HOST)
     sockets = host_buffers.for_path(arguments.buffers, hops, arguments.direction)
-    choices = configurations(known, sockets, arguments.delayed_ack, queues, arguments.ack_policy, arguments.ack)
+    choices = configurations(
+        known, sockets, arguments.delayed_ack, queues, arguments.ack_policy, arguments.ack, arguments.transports
+    )
     path = bottlenecks(hops, arguments.direction, both=is_household) if _varies_path(choices) else None
     scenarios = {choice: draft.check(choice.point(path)) for choice in choices}
     base = scenarios[choices[0]]
@@ -183,6 +186,7 @@ def compare(arguments: CompareArguments) -> Comparison:
                     else []
                 ),
                 *([draws.note] if draws else []),
+                *([ALONE] if QUIC in arguments.transports else []),
             ],
         )
         if beside_it is not None:

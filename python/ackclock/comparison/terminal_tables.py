@@ -10,6 +10,7 @@ from ackclock.comparison.ack_path import HOST
 from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.conditions import NOT_TRIED
 from ackclock.comparison.prices import OTHERS
+from ackclock.comparison.transports import QUIC, STACK, TCP
 from ackclock.comparison.verdict import paragraphs, tie_mark
 from ackclock.format import range_text, significant, three
 from ackclock.input.link.bottleneck import AS_IS
@@ -98,9 +99,8 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
         table.add_row(
             f"{ranked.rank}{tie_mark(ranked.as_json()) or ' '}",
             choice.variant,
-            buffers,
-            "on" if choice.delayed_ack else "off",
-            *(str(choice.params[key]) for _, key in path),
+            *((buffers, "on" if choice.delayed_ack else "off") if choice.transport == TCP else ("-", "-")),
+            *(STACK if choice.params[key] == QUIC else str(choice.params[key]) for _, key in path),
             _mean(goodput, 1.0 / factor, 3),
             _range(goodput, factor),
             _mean(metrics.get("rtt_p95_ms"), 1.0, 1),
@@ -149,7 +149,7 @@ def price_table(comparison: Comparison) -> list[Table]:
     return [table]
 
 
-PathKey = Literal["queue", "ack_policy", "ack_technique"]
+PathKey = Literal["queue", "ack_policy", "ack_technique", "transport"]
 
 
 def _varied(comparison: Comparison) -> list[tuple[str, PathKey]]:
@@ -158,8 +158,9 @@ def _varied(comparison: Comparison) -> list[tuple[str, PathKey]]:
         ("queue", "queue"),
         ("ACK policy", "ack_policy"),
         ("hosts' ACKs", "ack_technique"),
+        ("transport", "transport"),
     )
-    usual: dict[PathKey, str] = {"queue": AS_IS, "ack_policy": AS_IS, "ack_technique": HOST}
+    usual: dict[PathKey, str] = {"queue": AS_IS, "ack_policy": AS_IS, "ack_technique": HOST, "transport": TCP}
     return [
         (name, key) for name, key in keys if any(r.configuration.params[key] != usual[key] for r in comparison.ranking)
     ]

@@ -13,6 +13,7 @@ from ackclock.comparison.loads import ASKED
 from ackclock.comparison.prices import REFERENCE
 from ackclock.comparison.reasons import RANKED
 from ackclock.comparison.socket_buffers import needed
+from ackclock.comparison.transports import STACK, TCP
 from ackclock.format import joined, milliseconds, percent, rate, three
 from ackclock.input.link.bottleneck import AS_IS
 from ackclock.input.variant_groups import shown
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ackclock.documents.compare import Comparison, Configuration, Price, Rank, ScoredChoice
     from ackclock.documents.parts import Estimate, Metrics, Ratio
 
-Factor = Literal["variant", "receive_buffer", "delayed_ack", "queue", "ack_policy", "ack_technique"]
+Factor = Literal["variant", "receive_buffer", "delayed_ack", "queue", "ack_policy", "ack_technique", "transport"]
 _FACTORS: tuple[tuple[str, Factor], ...] = (
     ("variant", "variant"),
     ("buffers", "receive_buffer"),
@@ -31,6 +32,7 @@ _FACTORS: tuple[tuple[str, Factor], ...] = (
     ("queue", "queue"),
     ("ACK policy", "ack_policy"),
     ("hosts' ACK technique", "ack_technique"),
+    ("transport", "transport"),
 )
 
 
@@ -91,11 +93,9 @@ def recommendation(document: Comparison, metrics: Mapping[str, Metrics]) -> str:
     params = next(ranked["params"] for ranked in document["ranking"] if ranked["label"] == label)
     sockets = buffers_in_words(params["send_buffer"], params["receive_buffer"])
     acks = "delayed ACKs" if params["delayed_ack"] else "an ACK for every segment"
+    hosts = f" with {sockets} and {acks}" if params.get("transport", TCP) == TCP else ""
     rtt = f" at a p95 RTT of {three(of['rtt_p95_ms']['mean'] or math.nan)} ms" if "rtt_p95_ms" in of else ""
-    return (
-        f"Use {shown(params['variant'])} with {sockets} and {acks}{_on_path(params)}: "
-        f"{_goodput(of['goodput_bps'])}{rtt}."
-    )
+    return f"Use {shown(params['variant'])}{hosts}{_on_path(params)}: {_goodput(of['goodput_bps'])}{rtt}."
 
 
 def _choice(document: Comparison, label: str) -> ScoredChoice | None:
@@ -303,4 +303,6 @@ def _on_path(params: Configuration) -> str:
         parts.append("no ACK policy" if policy == "none" else f"ACK policy {policy} on the reverse path")
     if (technique := params.get("ack_technique", HOST)) != HOST:
         parts.append(f"{technique} in the hosts")
+    if params.get("transport", TCP) != TCP:
+        return "".join((f" over {STACK}", *(f", {one}" for one in parts)))
     return "".join(f", {one}" for one in parts)

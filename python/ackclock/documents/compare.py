@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -22,6 +22,7 @@ class Configuration(TypedDict):
     queue: str
     ack_policy: str
     ack_technique: str
+    transport: Literal["tcp", "quic"]
 
 
 class ComparedCell(Configuration):

@@ -18,6 +18,18 @@ class SummaryStats(TypedDict):
     p99: float | None
     max: float | None
 
+class QuicRow(TypedDict):
+    """What a QUIC stack did. Its `retransmitted_segments` are packets that the sender declared
+    lost.
+    """
+
+    stack: Literal["noq 1.4"]
+    back_packets: int
+    back_bytes: int
+    spurious_cuts: int
+    closed_s: float | None
+    closed_by: str | None
+
 class DatagramRow(TypedDict):
     """The losses of a flow of datagrams."""
 
@@ -99,6 +111,7 @@ class FlowRow(TypedDict):
     throughput_bps: float | None
     rtt_ms: SummaryStats
     one_way_delay_ms: NotRequired[SummaryStats]
+    quic: NotRequired[QuicRow]
     datagrams: NotRequired[DatagramRow]
     app: NotRequired[AppRow]
     part_of: NotRequired[str]

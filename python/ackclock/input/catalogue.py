@@ -62,7 +62,11 @@ def linux_rules() -> tuple[str, ...]:
 
 @cache
 def host_names() -> list[str]:
-    """The names of the host stacks, sorted."""
+    """The names of the host stacks of TCP, sorted."""
+    return sorted(name for name in _stack_names() if "tcp" in host_file(name))
+
+
+def _stack_names() -> list[str]:
     return sorted(path.stem for path in HOSTS.glob("*.toml"))
 
 
@@ -73,9 +77,16 @@ def host_file(name: str) -> dict[str, Any]:
 
 @cache
 def hosts() -> dict[str, str]:
-    """Host stacks, name -> title and source, one for each file in hosts/."""
-    listed = {}
-    for name in host_names():
-        host = host_file(name)
-        listed[name] = f"{host.get('title', '')}. Source: {host.get('source', '')}"
-    return listed
+    """Host stacks of TCP, name -> title and source, one for each file in hosts/ with [tcp]."""
+    return {name: _described(name) for name in host_names()}
+
+
+@cache
+def quic_stacks() -> dict[str, str]:
+    """QUIC stacks likewise, one for each file with [quic]."""
+    return {name: _described(name) for name in sorted(set(_stack_names()) - set(host_names()))}
+
+
+def _described(name: str) -> str:
+    file = host_file(name)
+    return f"{file.get('title', '')}. Source: {file.get('source', '')}"

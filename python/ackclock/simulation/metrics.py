@@ -77,7 +77,7 @@ def of_run(summary: ExplainedRun) -> dict[str, float]:
         "goodput_bps": together_bps(flows),
         "throughput_bps": together_bps(flows, "throughput_bps"),
         "retransmission_rate": sum(f["retransmitted_segments"] for f in parts) / sent if sent else math.nan,
-        "timeouts": float(sum(f["timeouts"] for f in parts)),
+        "timeouts": math.nan if any("quic" in f for f in parts) else float(sum(f["timeouts"] for f in parts)),
         "fast_retransmits": float(sum(f["fast_retransmits"] for f in parts)),
         "window_cuts": float(sum(f["window_cuts"] for f in parts)),
         "idle_share": mean_of_known(f["idle_share"] for f in flows),

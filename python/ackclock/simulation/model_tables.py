@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ackclock.format import significant
 from ackclock.report.cells import metric_cell
 from ackclock.report.page import Cell, Column, Table
+from ackclock.simulation.transport import control_text
 from ackclock.statistics import interval
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def model_table(summaries: Sequence[ExplainedRun]) -> Table | None:
         losses = interval(model and model["loss"] for model in found)
         rows.append(
             [
-                Cell(str(flows[i]["flow"]), str(flows[i]["variant"])),
+                Cell(str(flows[i]["flow"]), control_text(flows[i])),
                 metric_cell(_mean(summary["flows"][i]["goodput_bps"] for summary in summaries), 1e-6),
                 Cell(significant(losses.mean, 2), "per segment"),
                 *(metric_cell(_mean(model and model[key] for model in found), 1e-6) for _, key in _MODELS),

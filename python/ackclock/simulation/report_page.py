@@ -17,6 +17,7 @@ from ackclock.simulation.apps import felt, responsiveness_text
 from ackclock.simulation.household import is_household, judgement
 from ackclock.simulation.metrics import of_run, over_seeds, together_bps
 from ackclock.simulation.model_tables import model_levels, model_table
+from ackclock.simulation.transport import control_text
 from ackclock.statistics import Interval, interval
 from ackclock.storage.run_kind import SIMULATE
 from ackclock.storage.stored_files import read_json
@@ -102,7 +103,7 @@ def _many(number: int, noun: str) -> str:
 
 def _flows_shown(flows: Sequence[Mapping[str, Any]]) -> str:
     """The number of flows and their congestion controls."""
-    variants = list(dict.fromkeys(str(flow.get("variant") or "UDP") for flow in flows))
+    variants = list(dict.fromkeys(control_text(flow) for flow in flows))
     return f"{_many(len(flows), 'flow')} ({', '.join(variants)})"
 
 
@@ -199,7 +200,7 @@ def _flows(summaries: Sequence[ExplainedRun]) -> Table:
     for index, flow in enumerate(summaries[0]["flows"]):
         if "part_of" in flow:  # a page is one row
             continue
-        note = f"{flow.get('variant') or 'UDP'}, {flow['direction']}"
+        note = f"{control_text(flow)}, {flow['direction']}"
         rows.append(
             [
                 Cell(str(flow["flow"]), note),

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from ackclock.format import column_ms, column_percent, rate, rate_range, setting
+from ackclock.format import column_ms, column_percent, rate, rate_range, setting, size
 from ackclock.input.scenario.sweep_paths import short_paths
 from ackclock.simulation.apps import felt, responsiveness_text
+from ackclock.simulation.transport import control_text, counts_timeouts
 from ackclock.terminal import text_table
 
 if TYPE_CHECKING:
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 
 def simulation_tables(done: Simulation) -> list[Table]:
     """The targets of a household, what people feel of the applications, the flows of every
-    seed, the hops and the flows' limits of the first seed, and the parts of recorded rates.
+    seed, the packets of a QUIC stack, the hops and the flows' limits of the first seed, and the
+    parts of recorded rates.
     """
     first = done.summaries[0]
     return [
         *household_table(done.household),
         *felt_table(done.summaries),
         _flows(done.summaries),
+        *quic_table(first),
         _hops(first),
         *_limits(first),
         *recordings_table(done.summaries),
@@ -76,17 +79,37 @@ def _flows(summaries: Sequence[ExplainedRun]) -> Table:
             table.add_row(
                 *([str(summary["seed"])] if several else []),
                 flow["flow"],
-                flow["variant"],
+                flow["variant"] if flow["variant"] == "udp" else control_text(flow, "\n"),
                 flow["direction"],
                 rate(flow["goodput_bps"]),
                 column_ms(rtt.get("mean")),
                 column_ms(rtt.get("p95")),
                 column_percent(flow["retransmission_rate"] if is_tcp else None),
-                str(flow["timeouts"]) if is_tcp else "-",
+                str(flow["timeouts"]) if counts_timeouts(flow) else "-",
                 str(flow["window_cuts"]) if is_tcp else "-",
-                *([] if several else [column_percent(flow["idle_share"] if is_tcp else None)]),
+                *([] if several else [column_percent(flow["idle_share"] if counts_timeouts(flow) else None)]),
             )
     return table
+
+
+def quic_table(summary: ExplainedRun) -> list[Table]:
+    """What only a QUIC stack counts; no table without such flows."""
+    flows = [flow for flow in summary["flows"] if "quic" in flow]
+    if not flows:
+        return []
+    stack = flows[0]["quic"]["stack"]
+    numbers = ["packets\nsent", "\nlost", "packets\nback", "\nbytes", "spurious\ncuts"]
+    table = text_table(f"Packets of {stack} (seed {summary['seed']})", ["flow"], numbers)
+    for flow in flows:
+        quic = flow["quic"]
+        counts = (flow["segments_sent"], flow["retransmitted_segments"], quic["back_packets"])
+        table.add_row(flow["flow"], *map(str, counts), size(quic["back_bytes"]), str(quic["spurious_cuts"]))
+    ended = [flow for flow in flows if flow["quic"]["closed_by"]]
+    if ended:
+        table.caption = "; ".join(
+            f"{flow['flow']} ended at {flow['quic']['closed_s']:.1f} s: {flow['quic']['closed_by']}" for flow in ended
+        )
+    return [table]
 
 
 def _hops(summary: ExplainedRun) -> Table:

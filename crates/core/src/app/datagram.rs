@@ -84,6 +84,22 @@ impl UdpSource {
         self.sent
     }
 
+    /// Whether a datagram is due; it counts as sent.
+    #[inline]
+    pub(super) fn take(&mut self, now: Time) -> bool {
+        if self.next > now || self.next >= self.stop {
+            return false;
+        }
+        self.sent += 1;
+        self.next += self.pattern.interval(self.gap);
+        self.skip_pauses();
+        true
+    }
+
+    pub(super) fn next_due(&self) -> Time {
+        if self.next >= self.stop { Time::NEVER } else { self.next }
+    }
+
     /// Moves the next send time past the off periods.
     fn skip_pauses(&mut self) {
         while self.next >= self.on_until {
@@ -102,19 +118,16 @@ impl Endpoint for UdpSource {
     fn on_timer(&mut self, _now: Time) {}
 
     fn poll(&mut self, now: Time, arena: &mut Arena) -> Option<Outgoing> {
-        if self.next > now || self.next >= self.stop {
+        let number = self.sent;
+        if !self.take(now) {
             return None;
         }
-        let number = self.sent;
-        self.sent += 1;
-        self.next += self.pattern.interval(self.gap);
-        self.skip_pauses();
         let body = arena.insert(Body::Datagram(Datagram { number, sent: now }));
         Some(Outgoing { body, len: self.packet, kind: Kind::DATA, ecn: Ecn::NotEct, no_more: self.due() > now })
     }
 
     fn due(&self) -> Time {
-        if self.next >= self.stop { Time::NEVER } else { self.next }
+        self.next_due()
     }
 }
 

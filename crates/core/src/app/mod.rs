@@ -13,6 +13,7 @@ mod page;
 mod path_probe;
 mod request_response;
 mod sink;
+mod stream_source;
 mod video;
 mod workload;
 
@@ -29,6 +30,7 @@ pub use page::{BrowserConnection, PageConfig, PageServer, SharedPage};
 pub use path_probe::{ProbeConfig, ProbeReflector, ProbeStats, Prober, ReplyConfig};
 pub use request_response::{Requester, Responder};
 pub use sink::Sink;
+pub use stream_source::StreamSource;
 pub use video::{VideoConfig, VideoPlayer, VideoServer, video};
 pub use workload::{OnDistribution, UDP_HEADER, UniformTime, WorkloadConfig};
 
@@ -76,10 +78,21 @@ pub trait Application {
     fn due(&self) -> Time;
 }
 
+/// What an application writes to the streams of a connection of many, each a request and its answer. The client
+/// opens them in their order.
+#[derive(Clone, Debug, Default)]
+pub struct StreamWrites {
+    /// By stream: bytes that this end writes to it in all, and then ends it; 0 for not yet.
+    pub bytes: Vec<u64>,
+    /// The application opens and writes nothing more.
+    pub closed: bool,
+}
+
 /// Every kind of application over TCP.
 #[derive(Clone, Debug)]
 pub enum AnyApp {
     BulkSource(BulkSource),
+    StreamSource(Box<StreamSource>),
     Sink(Sink),
     Requester(Box<Requester>),
     Responder(Responder),
@@ -95,6 +108,7 @@ impl Application for AnyApp {
     fn act(&mut self, now: Time, socket: &mut Socket) {
         match self {
             AnyApp::BulkSource(a) => a.act(now, socket),
+            AnyApp::StreamSource(a) => a.act(now, socket),
             AnyApp::Sink(a) => a.act(now, socket),
             AnyApp::Requester(a) => a.act(now, socket),
             AnyApp::Responder(a) => a.act(now, socket),
@@ -109,6 +123,7 @@ impl Application for AnyApp {
     fn due(&self) -> Time {
         match self {
             AnyApp::BulkSource(a) => a.due(),
+            AnyApp::StreamSource(a) => a.due(),
             AnyApp::Sink(a) => a.due(),
             AnyApp::Requester(a) => a.due(),
             AnyApp::Responder(a) => a.due(),
@@ -117,6 +132,24 @@ impl Application for AnyApp {
             AnyApp::PageServer(a) => a.due(),
             AnyApp::VideoPlayer(a) => a.due(),
             AnyApp::VideoServer(a) => a.due(),
+        }
+    }
+}
+
+impl AnyApp {
+    /// Whether it has a stream for each request on a connection of many streams; others have one stream of bytes
+    /// ([`Application::act`]).
+    pub fn has_streams(&self) -> bool {
+        matches!(self, AnyApp::BrowserConnection(_) | AnyApp::PageServer(_))
+    }
+
+    /// On a connection of many streams: takes what has arrived on each, and sets what it writes. Nothing for an
+    /// application without them.
+    pub fn act_on_streams(&mut self, now: Time, arrived: &[u64], writes: &mut StreamWrites) {
+        match self {
+            AnyApp::BrowserConnection(browser) => browser.act_on_streams(now, arrived, writes),
+            AnyApp::PageServer(server) => server.act_on_streams(arrived, writes),
+            _ => {}
         }
     }
 }

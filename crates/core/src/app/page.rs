@@ -8,7 +8,7 @@
 //! [`PageLoad`]; it also has the contents of each connection's stream, of which TCP carries the number
 //! of bytes alone, so that each end takes from it only what has arrived.
 
-use super::{Application, Socket};
+use super::{Application, Socket, StreamWrites};
 use crate::config_form::is_default;
 use crate::score::{PageProgress, PageScore};
 use crate::units::{Span, Time};
@@ -104,6 +104,12 @@ impl Stream {
         let sent = self.exchanges.last().map_or(0, |last| last.request_end);
         self.exchanges.push(Exchange { request_end: sent + request, response, object });
         self.received.push(0);
+    }
+
+    /// Bytes of the request of an exchange.
+    fn request(&self, exchange: usize) -> u64 {
+        let before = exchange.checked_sub(1).map_or(0, |before| self.exchanges[before].request_end);
+        self.exchanges[exchange].request_end - before
     }
 
     fn is_idle(&self) -> bool {
@@ -247,6 +253,31 @@ impl PageLoad {
         }
     }
 
+    /// The browser reads a connection on which each exchange has a stream of its own.
+    fn read_streams(&mut self, now: Time, connection: usize, arrived: &[u64]) {
+        for (exchange, &arrived) in arrived.iter().enumerate() {
+            let stream = &mut self.streams[connection];
+            let (Some(received), Some(&Exchange { response, object, .. })) =
+                (stream.received.get_mut(exchange), stream.exchanges.get(exchange))
+            else {
+                return;
+            };
+            let new = arrived.min(response).saturating_sub(*received);
+            if new == 0 {
+                continue;
+            }
+            *received += new;
+            let is_complete = *received == response;
+            stream.complete += usize::from(is_complete);
+            if let Some(object) = object {
+                self.progress.arrive(now, new);
+                if is_complete {
+                    self.complete(now, object);
+                }
+            }
+        }
+    }
+
     fn complete(&mut self, now: Time, object: u32) {
         self.missing -= 1;
         let objects = (0..).zip(&self.config.objects);
@@ -338,6 +369,17 @@ impl BrowserConnection {
     pub fn page(&self) -> &SharedPage {
         &self.page
     }
+
+    pub(super) fn act_on_streams(&mut self, now: Time, arrived: &[u64], writes: &mut StreamWrites) {
+        let mut load = self.page.load();
+        let connection = self.connection as usize;
+        load.read_streams(now, connection, arrived);
+        load.request(now, connection);
+        let stream = &load.streams[connection];
+        let known = writes.bytes.len();
+        writes.bytes.extend((known..stream.exchanges.len()).map(|exchange| stream.request(exchange)));
+        writes.closed = load.missing == 0;
+    }
 }
 
 impl Application for BrowserConnection {
@@ -369,6 +411,17 @@ impl PageServer {
     /// `connection` counts from 0.
     pub fn new(page: SharedPage, connection: u32) -> PageServer {
         PageServer { page, connection }
+    }
+
+    pub(super) fn act_on_streams(&mut self, arrived: &[u64], writes: &mut StreamWrites) {
+        let load = self.page.load();
+        let stream = &load.streams[self.connection as usize];
+        writes.bytes.resize(arrived.len(), 0);
+        for (exchange, (&arrived, writes)) in arrived.iter().zip(&mut writes.bytes).enumerate() {
+            if exchange < stream.exchanges.len() && arrived >= stream.request(exchange) {
+                *writes = stream.exchanges[exchange].response;
+            }
+        }
     }
 }
 
@@ -487,6 +540,29 @@ mod tests {
         assert_eq!(page.load().missing, 1, "the second, which is shorter");
         assert_eq!(exchange(40, 61_000, 61_000).1, [0]);
         assert!(page.is_complete());
+    }
+
+    #[test]
+    fn response_on_its_own_stream_is_complete_before_an_earlier_one() {
+        let objects = vec![(1000, None), (40_000, Some(0)), (20_000, Some(0))];
+        let page = shared(PageConfig { objects, multiplexed: true, ..config() }, 1);
+        let mut browser = BrowserConnection::new(page.clone(), 0);
+        let mut server = PageServer::new(page.clone(), 0);
+        let mut exchange = |ms: u64, arrived: &[u64]| {
+            let (mut requests, mut responses) = (StreamWrites::default(), StreamWrites::default());
+            browser.act_on_streams(at(ms), arrived, &mut requests);
+            server.act_on_streams(&requests.bytes, &mut responses);
+            (requests.bytes, responses.bytes, requests.closed)
+        };
+        assert_eq!(exchange(0, &[]), (vec![100], vec![1000], false));
+        assert_eq!(exchange(10, &[1000]), (vec![100; 3], vec![1000, 40_000, 20_000], false));
+        exchange(20, &[1000, 39_999, 20_000]);
+        assert_eq!(page.load().missing, 1);
+        assert!(exchange(30, &[1000, 40_000, 20_000]).2);
+        assert_eq!(page.score().load_s, Some(0.03));
+        let (mut server, mut writes) = (PageServer::new(page, 0), StreamWrites::default());
+        server.act_on_streams(&[99], &mut writes);
+        assert_eq!(writes.bytes, [0], "a request that is not complete has no answer");
     }
 
     #[test]

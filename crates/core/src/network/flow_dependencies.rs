@@ -39,10 +39,13 @@ impl FlowDependencies {
 impl Network {
     /// Starts the flows for which this endpoint, if it has finished, was the last one missing.
     pub(super) fn open_dependents(&mut self, slot: usize) {
-        let (AnyEndpoint::Tcp(tcp), Some(waits)) = (&self.endpoints[slot].endpoint, self.dependencies.of.get_mut(slot)) else {
-            return;
+        let Some(waits) = self.dependencies.of.get_mut(slot) else { return };
+        let finished = match &self.endpoints[slot].endpoint {
+            AnyEndpoint::Tcp(tcp) => tcp.receiver_stats().finished,
+            AnyEndpoint::Other(other) => other.transport().finished,
+            _ => None,
         };
-        if tcp.receiver_stats().finished.is_none() {
+        if finished.is_none() {
             return;
         }
         for number in std::mem::take(waits) {
@@ -54,11 +57,13 @@ impl Network {
             let Wait { opener, pause, .. } = *wait;
             let at = self.now + pause;
             let next = &mut self.endpoints[opener.0 as usize];
-            if let AnyEndpoint::Tcp(tcp) = &mut next.endpoint {
-                tcp.connect_at(at);
-                next.scheduled = tcp.due();
-                self.due.set(TimerOwner::Endpoint(opener.0 as usize), next.scheduled);
+            match &mut next.endpoint {
+                AnyEndpoint::Tcp(tcp) => tcp.connect_at(at),
+                AnyEndpoint::Other(other) => other.connect_at(at),
+                _ => continue,
             }
+            next.scheduled = next.endpoint.due();
+            self.due.set(TimerOwner::Endpoint(opener.0 as usize), next.scheduled);
         }
     }
 }

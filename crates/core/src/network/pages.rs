@@ -49,8 +49,10 @@ impl Network {
                 break;
             }
             for end in woken {
-                if let AnyEndpoint::Tcp(tcp) = &mut self.endpoints[end].endpoint {
-                    tcp.call_app(self.now);
+                match &mut self.endpoints[end].endpoint {
+                    AnyEndpoint::Tcp(tcp) => tcp.call_app(self.now),
+                    AnyEndpoint::Other(other) => other.call_app(self.now),
+                    _ => {}
                 }
                 let moves = self.drain(end, false, probe);
                 self.defer(moves);

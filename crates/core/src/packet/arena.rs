@@ -71,6 +71,8 @@ pub enum Body {
     Fragment(Box<Fragment>),
     Encapsulated(Box<Encapsulated>),
     Raw(Box<[u8]>),
+    /// The payload of a simulated UDP datagram.
+    Udp(Box<[u8]>),
 }
 
 /// One slot per body, aligned so that a segment without SACK edges occupies one cache line.
@@ -185,7 +187,7 @@ impl Arena {
         if !self.shared.is_empty() && self.release_share(id) {
             return;
         }
-        if let body @ (Body::Raw(_) | Body::Fragment(_) | Body::Encapsulated(_)) = self.get_mut(id) {
+        if let body @ (Body::Raw(_) | Body::Udp(_) | Body::Fragment(_) | Body::Encapsulated(_)) = self.get_mut(id) {
             *body = Body::Datagram(Datagram { number: 0, ..Datagram::default() });
         }
         self.free.push(id);

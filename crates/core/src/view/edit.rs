@@ -45,7 +45,7 @@ impl TcpEdit {
                 self.apply_to_bytes(bytes);
             }
             // They have no editable fields.
-            Body::Datagram(_) | Body::TooBig(_) | Body::Fragment(_) | Body::Encapsulated(_) => {}
+            Body::Datagram(_) | Body::Udp(_) | Body::TooBig(_) | Body::Fragment(_) | Body::Encapsulated(_) => {}
         }
     }
 

@@ -33,7 +33,8 @@ fn report(body: &Body, len: u16, kind: Kind, mtu: u16) -> Option<(Body, u16)> {
     let number = match body {
         Body::Segment(segment) => segment.seq,
         Body::Datagram(datagram) => datagram.number,
-        Body::TooBig(_) | Body::Fragment(_) => return None,
+        // A QUIC stack finds the MTU by its own probes (RFC 8899).
+        Body::TooBig(_) | Body::Fragment(_) | Body::Udp(_) => return None,
         Body::Encapsulated(outer) => return report(&outer.inner, outer.len, outer.kind, outer.config.inner_mtu(mtu)),
         Body::Raw(bytes) => {
             let report = report_on(bytes, mtu)?;

@@ -94,7 +94,8 @@ impl Arena {
     pub fn may_fragment(&self, packet: &Packet) -> bool {
         match self.get(packet.body) {
             Body::Segment(_) => packet.kind.has(Kind::DIVISIBLE),
-            Body::TooBig(_) => false,
+            // QUIC sets "don't fragment" (RFC 9000, section 14).
+            Body::TooBig(_) | Body::Udp(_) => false,
             Body::Datagram(_) | Body::Fragment(_) => true,
             Body::Encapsulated(outer) => !outer.config.df,
             Body::Raw(bytes) => raw::may_fragment(bytes),

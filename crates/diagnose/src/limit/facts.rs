@@ -305,7 +305,7 @@ fn of_flow(flow: &FlowFigures, planned: &PlannedFlow, run: &RunFigures, plan: &P
         queue_ms: data.iter().map(|row| row.queue_delay_ms.mean.unwrap_or(0.0)).sum(),
         window_bytes: flow.window_bytes(),
         window_rtt_ms: flow.limiting_window_rtt_ms.unwrap_or(0.0),
-        buffer_bytes: receiver.receive_buffer,
+        buffer_bytes: planned.quic.as_ref().map_or(receiver.receive_buffer, |quic| quic.receive_window),
         send_buffer_bytes: sender.send_buffer.unwrap_or(0.0),
         cuts: flow.window_cuts,
         mark_cuts: flow.ecn_cuts,
@@ -380,6 +380,9 @@ fn window_cap(flow: &FlowFigures, planned: &PlannedFlow) -> &'static str {
     let reads_slowly = |bps: &f64| *bps > 0.0 && flow.goodput_bps.unwrap_or(0.0) >= GROWN * bps;
     if planned.workload.read_bps.as_ref().is_some_and(reads_slowly) {
         return "reader";
+    }
+    if planned.quic.is_some() {
+        return "buffer";
     }
     if !(sender.window_scaling && tcp.window_scaling) && tcp.receive_buffer > UNSCALED_BYTES {
         return "scaling";

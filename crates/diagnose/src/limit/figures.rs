@@ -94,6 +94,8 @@ pub struct PlannedFlow {
     /// The client's, if it differs from the server's.
     #[serde(default)]
     pub tcp_client: Option<PlannedTcp>,
+    #[serde(default)]
+    pub quic: Option<PlannedQuic>,
     pub workload: PlannedWorkload,
 }
 
@@ -119,6 +121,11 @@ pub struct PlannedTcp {
     pub window_scaling: bool,
     #[serde(default)]
     pub receive_tuning: Option<PlannedTuning>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct PlannedQuic {
+    pub receive_window: f64,
 }
 
 #[derive(Debug, Clone, Deserialize)]

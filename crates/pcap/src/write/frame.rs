@@ -83,6 +83,7 @@ impl FlowFrames {
         let payload = match body {
             Body::Segment(segment) => self.tcp(from, packet, segment),
             Body::Datagram(datagram) => self.udp(from, packet, *datagram),
+            Body::Udp(bytes) => self.datagram(from, packet, bytes),
             Body::TooBig(report) => self.icmp(from, packet, report),
             Body::Fragment(fragment) => self.fragment(from, packet, fragment),
             Body::Encapsulated(outer) => self.opaque(from, packet, protocol_of(outer.config.kind)),
@@ -156,6 +157,24 @@ impl FlowFrames {
         let sum = if sum == [0; 2] { [0xff; 2] } else { sum };
         self.buffer[start + 6..start + 8].copy_from_slice(&sum);
         payload - numbered
+    }
+
+    /// A datagram whose payload is known.
+    fn datagram(&mut self, from: FlowEnd, packet: &Packet, bytes: &[u8]) -> usize {
+        self.ethernet(from);
+        self.ipv4(from, packet, PROTOCOL_UDP, UDP + bytes.len());
+        let start = self.buffer.len();
+        self.ports(from);
+        self.buffer.extend(((UDP + bytes.len()) as u16).to_be_bytes());
+        self.buffer.extend([0; 2]);
+        self.buffer.extend(bytes);
+        let sum = self.transport_checksum(from, PROTOCOL_UDP, start, 0);
+        let sum = if sum == [0; 2] { [0xff; 2] } else { sum };
+        self.buffer[start + 6..start + 8].copy_from_slice(&sum);
+        let captured = self.buffer.len().min(self.snap_len);
+        let left = self.buffer.len() - captured;
+        self.buffer.truncate(captured);
+        left
     }
 
     /// A router's report on a packet of the other end (RFC 1191, section 4). The router has the address of

@@ -1,6 +1,7 @@
 //! Flows: workload, direction, path, start and end.
 
 pub mod page;
+pub mod quic;
 pub mod start;
 pub mod workload;
 
@@ -13,8 +14,10 @@ use crate::value::Value;
 use crate::values::{Count, Duration};
 use crate::{Keys, table};
 use ackclock_core::medium::Direction;
+use quic::{Quic, Transport};
+use serde_json::{Value as Json, json};
 use start::SomeTime;
-use workload::Workload;
+use workload::{Page, Workload};
 
 /// A [[flow]]: `count` flows, assigned to the clients in rotation, with any key of [tcp].
 #[derive(Clone, Debug, PartialEq, Keys)]
@@ -35,6 +38,12 @@ pub struct Flow {
         needed = "workload = { kind = \"bulk\" } is required here; kinds: bulk, transfer, web, page, video, call, conference, game, cbr, onoff, probe, live"
     )]
     pub workload: Workload,
+    /// What carries the data: TCP, or QUIC as the stack noq 1.4 has it, with the `variant` of the flow.
+    #[key(default = "tcp", example = "quic")]
+    pub transport: Transport,
+    /// What its hosts set for QUIC.
+    #[key(example = table!("ack_frequency" => 9), absent = "noq's defaults")]
+    pub quic: Option<Quic>,
     /// Number of such flows, assigned to the clients in rotation.
     #[key(default = 1, example = 6, unit = "flows")]
     pub count: Count,
@@ -112,6 +121,7 @@ impl Flow {
         if let Some(allowed) = at_client.filter(|_| self.direction == Direction::Up) {
             return Err(Invalid::new("direction = \"up\"", allowed).at("direction"));
         }
+        self.check_transport()?;
         let Some(stop) = self.stop else { return Ok(()) };
         let refused = |allowed: &str| {
             let found = format!("stop = {}", format_value(&stop.write(None)));
@@ -127,6 +137,48 @@ impl Flow {
         }
     }
 
+    fn check_transport(&self) -> Read<()> {
+        if self.transport == Transport::Tcp {
+            return match self.quic {
+                Some(_) => Err(Invalid::new("quic without transport = \"quic\"", "transport = \"quic\" with it").at("quic")),
+                None => Ok(()),
+            };
+        }
+        let refused = |allowed: &str| Err(Invalid::new("transport = \"quic\"", allowed).at("transport"));
+        match &self.workload {
+            Workload::Bulk(_)
+            | Workload::Transfer(_)
+            | Workload::Web(_)
+            | Workload::Page(_)
+            | Workload::Video(_)
+            | Workload::OnOff(_) => Ok(()),
+            _ => refused("bulk, transfer, web, page, video or onoff with it"),
+        }
+    }
+
+    pub fn is_quic(&self) -> bool {
+        self.transport == Transport::Quic
+    }
+
+    /// Connections of one load of a page: with HTTP/3 (RFC 9114) one to each server.
+    pub fn page_connections(&self, page: &Page) -> u64 {
+        if self.is_quic() { page.page.host_count().into() } else { page.load_connections() }
+    }
+
+    /// The workload as a plan has it. Over QUIC a page's requests all are on one connection to its server, whose
+    /// handshake is QUIC's.
+    pub fn workload_json(&self) -> Json {
+        let mut plan = self.workload.checked().plan();
+        if let Some(keys) = plan.as_object_mut().filter(|_| self.is_quic()) {
+            keys.entry("handshake").and_modify(|handshake| *handshake = json!([0, 0]));
+            if keys.contains_key("objects") {
+                keys.insert("multiplexed".into(), true.into());
+                keys.entry("per_host").and_modify(|connections| *connections = 1.into());
+            }
+        }
+        plan
+    }
+
     /// Single flows.
     pub fn instances(&self) -> u64 {
         u64::from(self.count.0) * self.repeat.as_ref().map_or(1, |repeat| repeat.times.0.into())
@@ -135,8 +187,8 @@ impl Flow {
     /// Connections, or datagram streams, of all single flows.
     pub fn connections(&self) -> u64 {
         let of_one = match &self.workload {
-            Workload::Web(web) if !web.persistent => u64::from(web.jobs.0) * (1 + u64::from(web.answers.0)),
-            Workload::Page(page) => page.load_connections(),
+            Workload::Web(web) if self.is_spread() => u64::from(web.jobs.0) * (1 + u64::from(web.answers.0)),
+            Workload::Page(page) => self.page_connections(page),
             _ => 1,
         };
         self.instances().saturating_mul(of_one)
@@ -159,7 +211,8 @@ impl Flow {
     /// A workload of several connections: web with one for each request and answer, and a page.
     pub fn is_spread(&self) -> bool {
         match &self.workload {
-            Workload::Web(web) => !web.persistent,
+            // Over QUIC the answers are on one connection.
+            Workload::Web(web) => !web.persistent && !self.is_quic(),
             Workload::Page(_) => true,
             _ => false,
         }
@@ -174,6 +227,7 @@ impl Flow {
     pub fn data_bytes(&self) -> Option<u16> {
         match &self.workload {
             Workload::ConstantRate(stream) => Some(stream.packet.0),
+            Workload::OnOff(_) if self.is_quic() => None,
             Workload::OnOff(stream) => Some(stream.packet.0),
             Workload::Call(call) => Some(call.packet()),
             Workload::Conference(conference) => Some(conference.packet()),

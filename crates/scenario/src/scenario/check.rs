@@ -8,11 +8,13 @@ use crate::invalid::{Invalid, Read, Step, choices, format_value};
 use crate::keys::KeyValue;
 use crate::link::hop::Hop;
 use crate::tcp::keys::{End, TcpKeys};
+use crate::tcp::names::VariantName;
+use crate::tcp::resolution::Tcp;
 use crate::units::show_time;
 use crate::values::{Size, time_text};
 use ackclock_core::Span;
 use ackclock_core::medium::Direction;
-use ackclock_core::tcp::EcnMode;
+use ackclock_core::tcp::{EcnMode, Variant};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -143,8 +145,9 @@ impl Scenario {
     fn check_proxies(&self, flow: &Flow) -> Read<()> {
         for cut in self.cuts(flow) {
             let here = || place("hop", cut, "pep");
-            if flow.is_live() || flow.is_spread() || matches!(flow.workload, Workload::Video(_)) {
+            if flow.is_live() || flow.is_spread() || flow.is_quic() || matches!(flow.workload, Workload::Video(_)) {
                 let what = match &flow.workload {
+                    _ if flow.is_quic() => "a flow over QUIC",
                     Workload::Live(_) => "a live flow",
                     Workload::Page(_) => "a page",
                     Workload::Video(_) => "a video",
@@ -174,9 +177,27 @@ impl Scenario {
         End::BOTH.into_iter().try_for_each(|end| self.check_end(flow, index, end))
     }
 
+    /// The QUIC stack passes ECN on as one bit, has no timestamps, by which LP measures one-way delays, and asks for a
+    /// control that is not in Python.
+    fn check_quic_variant(index: usize, tcp: &Tcp) -> Read<()> {
+        let name = match &tcp.keys.variant {
+            Some(VariantName::Python(class)) => class.as_str(),
+            Some(VariantName::Engine(Variant::Dctcp | Variant::Prague | Variant::Lp)) => tcp.config().variant.name(),
+            _ => return Ok(()),
+        };
+        let found = Invalid::new(
+            format!("variant = \"{name}\" with transport = \"quic\""),
+            "another variant with it: not dctcp, prague, lp or python",
+        );
+        Err(at(place("flow", index, "transport"), found))
+    }
+
     fn check_end(&self, flow: &Flow, index: usize, end: End) -> Read<()> {
         let tcp = self.tcp_of(flow, end)?;
         let config = tcp.config();
+        if flow.is_quic() {
+            Self::check_quic_variant(index, &tcp)?;
+        }
         let size = |size: Option<Size>| size.map_or(0, |size| u128::from(size.0));
         let keys = &tcp.keys;
         let options = size(keys.timestamp_bytes) + size(keys.sack_base_bytes) + 4 * size(keys.sack_block_bytes);

@@ -53,6 +53,7 @@ fn ping_flow(plan: &Plan, pinged: &PingedHop) -> Flow {
         workload: WorkloadConfig::Live {},
         tcp: None,
         tcp_client: None,
+        quic: None,
         after: Vec::new(),
         job: None,
     }

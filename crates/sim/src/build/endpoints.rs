@@ -1,13 +1,15 @@
 //! The two endpoints of each flow: transport, application, start time, and the sender's overhead.
 
 use super::flow_starts::FlowStarts;
+#[cfg(feature = "quic")]
+use super::quic;
 use super::{DirectedHop, proxies};
 use crate::plan::{Direction, Flow, OnDistribution, Plan, WorkloadConfig};
-use crate::tcp_of;
+use crate::{other_of, tcp_of};
 use ackclock_core::app::{
     AnyApp, BrowserConnection, BulkSource, CallEnd, ExternalHost, GameClient, MediaConfig, PageConfig, PageServer, Pattern,
-    ProbeConfig, ProbeReflector, Prober, ReplyConfig, Requester, Responder, SharedPage, Sink, UdpSource, VideoConfig, conference,
-    video,
+    ProbeConfig, ProbeReflector, Prober, ReplyConfig, Requester, Responder, SharedPage, Sink, StreamSource, UDP_HEADER,
+    UdpSource, VideoConfig, conference, video,
 };
 use ackclock_core::element::Port;
 use ackclock_core::endpoint::AnyEndpoint;
@@ -55,7 +57,11 @@ impl FlowEndpoints {
         if !self.follows {
             return Some(self.start);
         }
-        tcp_of(network.endpoint(self.opener)).and_then(TcpEndpoint::first_syn_sent)
+        let opener = network.endpoint(self.opener);
+        match tcp_of(opener) {
+            Some(tcp) => tcp.first_syn_sent(),
+            None => other_of(opener)?.transport().first_sent,
+        }
     }
 
     /// The endpoint that receives packets of this direction.
@@ -226,7 +232,7 @@ fn add_host_stages(plan: &Plan, number: usize, (id, end): (EndpointId, Direction
         let rng = Rng::for_element(plan.seed, &format!("flow.{name}.processing.{}", end.name()));
         builder.processing(id, jitter, rng);
     }
-    if let Some(span) = tcp.gro {
+    if let Some(span) = tcp.gro.filter(|_| plan.flows[number].quic.is_none()) {
         builder.gro(id, span);
     }
 }
@@ -294,19 +300,19 @@ fn tcp_endpoints(seed: u64, flow: &Flow, hosts: Hosts, start: Time) -> (AnyEndpo
     if let (WorkloadConfig::Page { connection, .. }, Some(page)) = (flow.workload, page) {
         let server = AnyApp::PageServer(PageServer::new(page.clone(), connection));
         let browser = AnyApp::BrowserConnection(BrowserConnection::new(page, connection));
-        return connection_ends(flow, configs, path_metrics, start, (server, browser));
+        return connection_ends(seed, flow, configs, path_metrics, start, (server, browser));
     }
     if let Some(config) = video_config(flow) {
         let (server, player) = video(config, start, stop(flow));
         let ends = (AnyApp::VideoServer(server), AnyApp::VideoPlayer(Box::new(player)));
-        return connection_ends(flow, configs, path_metrics, start, ends);
+        return connection_ends(seed, flow, configs, path_metrics, start, ends);
     }
-    let (sender, receiver) = apps(seed, flow);
+    let (sender, receiver) = apps(seed, flow, start);
     let (at_server, at_client) = match flow.direction {
         Direction::Down => (sender, receiver),
         Direction::Up => (receiver, sender),
     };
-    connection_ends(flow, configs, path_metrics, start, (at_server, at_client))
+    connection_ends(seed, flow, configs, path_metrics, start, (at_server, at_client))
 }
 
 fn video_config(flow: &Flow) -> Option<VideoConfig> {
@@ -333,12 +339,20 @@ fn video_config(flow: &Flow) -> Option<VideoConfig> {
 
 /// Both ends of a connection, with the applications of the server and of the client.
 fn connection_ends(
+    seed: u64,
     flow: &Flow,
     configs: [Arc<TcpConfig>; 2],
     path_metrics: [Option<SharedPathMetrics>; 2],
     start: Time,
     (at_server, at_client): (AnyApp, AnyApp),
 ) -> (AnyEndpoint, AnyEndpoint) {
+    #[cfg(feature = "quic")]
+    if let Some(host) = &flow.quic {
+        let start = if is_deferred(flow) { Time::NEVER } else { start };
+        let opening = quic::Opening { by_client: opener(flow) == Direction::Up, start };
+        let configs = [&*configs[0], &*configs[1]];
+        return quic::ends((seed, &flow.name), host, configs, opening, (at_server, at_client));
+    }
     let opening = |config, app| match is_deferred(flow) {
         false => TcpEndpoint::client(config, app, start),
         true => TcpEndpoint::deferred_client(config, app),
@@ -357,12 +371,17 @@ fn connection_ends(
 }
 
 /// Applications of the sender and of the receiver.
-fn apps(seed: u64, flow: &Flow) -> (AnyApp, AnyApp) {
+fn apps(seed: u64, flow: &Flow, start: Time) -> (AnyApp, AnyApp) {
     let bytes = match flow.workload {
         WorkloadConfig::Exchange { request, answer, jobs, think } => {
             let rng = Rng::for_element(seed, &format!("flow.{}.think", flow.name));
             let requester = Requester::new(request, answer, jobs, (Span(think.low_ps), Span(think.high_ps)), rng);
             return (AnyApp::Responder(Responder::new(request, answer)), AnyApp::Requester(Box::new(requester)));
+        }
+        WorkloadConfig::Onoff { packet, .. } => {
+            let stop = stop(flow);
+            let source = StreamSource::new(datagram_source(seed, flow, start), u64::from(packet - UDP_HEADER), stop);
+            return (AnyApp::StreamSource(Box::new(source)), AnyApp::Sink(Sink::new(None)));
         }
         WorkloadConfig::Transfer { bytes, .. } => bytes,
         _ => u64::MAX,
@@ -402,7 +421,12 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
         let prober = Prober::new(config, start, stop(flow));
         return (AnyEndpoint::Prober(Box::new(prober)), AnyEndpoint::ProbeReflector(Box::new(responder)));
     }
-    let source = match flow.workload {
+    let source = datagram_source(seed, flow, start);
+    (AnyEndpoint::UdpSource(Box::new(source)), AnyEndpoint::UdpSink(Box::default()))
+}
+
+fn datagram_source(seed: u64, flow: &Flow, start: Time) -> UdpSource {
+    match flow.workload {
         WorkloadConfig::Onoff { bps, on_ps, off_ps, distribution, shape, packet } => {
             let rng = Rng::for_element(seed, &format!("flow.{}.onoff", flow.name));
             let (on, off) = (Span(on_ps), Span(off_ps));
@@ -428,8 +452,7 @@ fn udp_endpoints(seed: u64, flow: &Flow, start: Time) -> (AnyEndpoint, AnyEndpoi
         | WorkloadConfig::Conference { .. }
         | WorkloadConfig::Probe { .. }
         | WorkloadConfig::Live {} => UdpSource::new(Rate::from_bps(1), 1, Pattern::Constant, start, Time::ZERO),
-    };
-    (AnyEndpoint::UdpSource(Box::new(source)), AnyEndpoint::UdpSink(Box::default()))
+    }
 }
 
 fn stop(flow: &Flow) -> Time {

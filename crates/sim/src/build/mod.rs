@@ -10,6 +10,8 @@ mod host_queue;
 mod media;
 mod proxies;
 mod queue;
+#[cfg(feature = "quic")]
+mod quic;
 mod routes;
 
 pub use endpoints::{FlowEndpoints, Role};

@@ -1,8 +1,8 @@
 //! The scores of calls, games, pages, videos and conferences over the window of the metrics.
 
+use crate::app_of;
 use crate::build::FlowEndpoints;
 use crate::plan::{Flow, WorkloadConfig};
-use crate::tcp_of;
 use ackclock_contract::Document;
 use ackclock_core::app::{AnyApp, CallEnd};
 use ackclock_core::endpoint::AnyEndpoint;
@@ -54,11 +54,11 @@ pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Ti
             let scores = [a.score(span), b.score(span)];
             scores.into_iter().flatten().reduce(ConferenceScore::worse).map(AppScore::Conference)
         }
-        (WorkloadConfig::Page { connection: 0, .. }, _, client) => match tcp_of(client)?.app() {
+        (WorkloadConfig::Page { connection: 0, .. }, _, client) => match app_of(client)? {
             AnyApp::BrowserConnection(browser) => Some(AppScore::Page(browser.page().score())),
             _ => None,
         },
-        (WorkloadConfig::Video { .. }, _, client) => match tcp_of(client)?.app() {
+        (WorkloadConfig::Video { .. }, _, client) => match app_of(client)? {
             AnyApp::VideoPlayer(player) => Some(AppScore::Video(player.score(span))),
             _ => None,
         },

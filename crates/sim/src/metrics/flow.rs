@@ -3,7 +3,7 @@
 use super::app_score::{self, AppScore};
 use crate::build::{FlowEndpoints, Role};
 use crate::plan::{Flow, WorkloadConfig};
-use crate::tcp_of;
+use crate::{finished_at, other_of, tcp_of};
 use ackclock_core::app::ProbeStats;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::network::Network;
@@ -26,6 +26,18 @@ pub struct FlowCounts {
     pub ecn_cuts: u64,
     /// Segments that arrived with CE.
     pub marked: u64,
+    /// What only a QUIC stack counts.
+    pub quic: QuicCounts,
+}
+
+/// Counters of a flow over QUIC.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QuicCounts {
+    /// Datagrams that the receiver of the data sent, and their IP bytes.
+    pub back_packets: u64,
+    pub back_bytes: u64,
+    /// Reductions of the window for packets that were not lost.
+    pub spurious_cuts: u64,
 }
 
 /// Metrics of TCP flows only.
@@ -53,6 +65,8 @@ pub struct FlowMetrics {
     pub probes: Vec<ProbeStats>,
     /// What people feel of its application; none for other flows.
     pub app: Option<AppScore>,
+    /// When and by which error its connection ended, if it did.
+    pub closed: Option<(Time, String)>,
     /// Completion of the transfer, if any.
     pub completed: Option<Time>,
 }
@@ -69,6 +83,11 @@ impl FlowCounts {
             window_cuts: self.window_cuts - before.window_cuts,
             ecn_cuts: self.ecn_cuts - before.ecn_cuts,
             marked: self.marked - before.marked,
+            quic: QuicCounts {
+                back_packets: self.quic.back_packets - before.quic.back_packets,
+                back_bytes: self.quic.back_bytes - before.quic.back_bytes,
+                spurious_cuts: self.quic.spurious_cuts - before.quic.spurious_cuts,
+            },
         }
     }
 }
@@ -100,6 +119,23 @@ pub fn counts(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, now: Ti
             window_cuts: s.window_cuts,
             ecn_cuts: s.ecn_cuts,
             marked: r.marked_segments,
+            quic: QuicCounts::default(),
+        };
+    }
+    if let (Some(sender), Some(receiver)) = (other_of(sender), other_of(receiver)) {
+        let (sent, arrived) = (sender.transport(), receiver.transport());
+        return FlowCounts {
+            payload: arrived.received,
+            ip_bytes: arrived.bytes_received,
+            segments: sent.sent_packets,
+            retransmitted: sent.lost_packets,
+            window_cuts: sent.window_cuts,
+            quic: QuicCounts {
+                back_packets: arrived.datagrams_sent,
+                back_bytes: arrived.bytes_sent,
+                spurious_cuts: sent.spurious_cuts,
+            },
+            ..FlowCounts::default()
         };
     }
     match (sender, receiver) {
@@ -148,6 +184,9 @@ pub fn restart_meters(endpoints: &FlowEndpoints, network: &mut Network, now: Tim
     if let AnyEndpoint::Tcp(sender) = network.endpoint_mut(endpoints.by_role(Role::Sender)) {
         sender.restart_meters(now);
     }
+    if let AnyEndpoint::Other(sender) = network.endpoint_mut(endpoints.by_role(Role::Sender)) {
+        sender.restart_meters();
+    }
     if let AnyEndpoint::UdpSink(sink) = network.endpoint_mut(endpoints.by_role(Role::Receiver)) {
         sink.restart_meters();
     }
@@ -159,7 +198,7 @@ pub fn restart_meters(endpoints: &FlowEndpoints, network: &mut Network, now: Tim
 /// The metrics of a flow over `span`, or until the transfer is complete.
 pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Time, Time), before: &FlowCounts) -> FlowMetrics {
     let (from, now) = span;
-    let finished = tcp_of(network.endpoint(endpoints.by_role(Role::Receiver))).and_then(|tcp| tcp.receiver_stats().finished);
+    let finished = finished_at(network.endpoint(endpoints.by_role(Role::Receiver)));
     let to = finished.map_or(now, |t| t.min(now));
     let tcp = tcp_of(network.endpoint(endpoints.by_role(Role::Sender))).map(|sender| {
         let stats = sender.sender_stats(to);
@@ -171,6 +210,11 @@ pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Ti
             advertised_window: sender.peer_window(),
         }
     });
+    let tcp = tcp.or_else(|| {
+        let sender = other_of(network.endpoint(endpoints.by_role(Role::Sender)))?;
+        let view = sender.transport();
+        Some(Tcp { rtt: sender.rtt().clone(), limited: view.limited, ..Tcp::default() })
+    });
     let transfer = matches!(flow.workload, WorkloadConfig::Transfer { .. });
     let counts = counts(flow, endpoints, network, now).since(before);
     let (mut delay, mut probes) = (None, Vec::new());
@@ -180,5 +224,9 @@ pub fn read(flow: &Flow, endpoints: &FlowEndpoints, network: &Network, span: (Ti
         _ => {}
     }
     let app = app_score::read(flow, endpoints, network, span);
-    FlowMetrics { from, to: to.max(from), counts, tcp, delay, probes, app, completed: finished.filter(|_| transfer) }
+    let closed = [Role::Sender, Role::Receiver].into_iter().find_map(|role| {
+        let end = other_of(network.endpoint(endpoints.by_role(role)))?;
+        Some((end.transport().closed?, end.error()?.to_owned()))
+    });
+    FlowMetrics { from, to: to.max(from), counts, tcp, delay, probes, app, closed, completed: finished.filter(|_| transfer) }
 }

@@ -8,7 +8,7 @@ mod path_times;
 mod window;
 
 pub use app_score::AppScore;
-pub use flow::{FlowMetrics, Tcp as TcpMetrics};
+pub use flow::{FlowMetrics, QuicCounts, Tcp as TcpMetrics};
 pub use hop::{HopMetrics, drops, sample, shaper_rate};
 pub use path_times::{FlowPath, HopShare, PathTimes};
 pub use window::{Window, window};

@@ -6,7 +6,7 @@
 
 use super::window::Window;
 use crate::build::{BuiltNetwork, Chain, DirectedHop, FlowEndpoints, Role};
-use crate::tcp_of;
+use crate::{other_of, tcp_of};
 use ackclock_core::element::Element;
 use ackclock_core::medium::Direction;
 use ackclock_core::network::Network;
@@ -132,8 +132,12 @@ impl PathTimes {
             }
         }
         for (endpoints, series) in flows.iter().zip(&mut self.srtt_ms) {
-            let sender = tcp_of(network.endpoint(endpoints.by_role(Role::Sender)));
-            series.push(step, sender.and_then(|tcp| tcp.sample().srtt_ms));
+            let sender = network.endpoint(endpoints.by_role(Role::Sender));
+            let srtt_ms = match tcp_of(sender) {
+                Some(tcp) => tcp.sample().srtt_ms,
+                None => other_of(sender).and_then(|other| Some(other.transport().srtt?.as_millis())),
+            };
+            series.push(step, srtt_ms);
         }
     }
 

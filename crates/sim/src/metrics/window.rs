@@ -1,8 +1,8 @@
 //! The window of the metrics: the whole run, the time in which all flows run, or a given interval.
 
 use crate::build::{BuiltNetwork, Metering, Role, build};
+use crate::finished_at;
 use crate::plan::{Measure, Plan};
-use crate::tcp_of;
 use ackclock_core::{Span, Time};
 
 /// From `from` (inclusive) to `to` (exclusive).
@@ -41,9 +41,7 @@ fn first_completion(plan: &Plan, until: Time) -> Option<Time> {
     while now < until {
         now = until.min(now + step);
         world.network.run_until(now, &mut ());
-        let completed = |f: &crate::build::FlowEndpoints| {
-            tcp_of(world.network.endpoint(f.by_role(Role::Receiver)))?.receiver_stats().finished
-        };
+        let completed = |f: &crate::build::FlowEndpoints| finished_at(world.network.endpoint(f.by_role(Role::Receiver)));
         if let Some(first) = world.flows.iter().filter_map(completed).min() {
             // The window includes the events of that instant.
             return Some(first + Span(1));

@@ -1,7 +1,7 @@
 //! The flows of a plan: endpoints, hops, start and workload, of which `build/endpoints.rs` makes an
 //! application for each end.
 
-use super::{Direction, nullable};
+use super::{Direction, QuicHost, nullable};
 use ackclock_core::app::{UniformTime, WorkloadConfig};
 use ackclock_core::tcp::TcpConfig;
 use serde::Deserialize;
@@ -33,6 +33,9 @@ pub struct Flow {
     /// TCP of the client, if it differs from the server's, which is then `tcp`.
     #[serde(default)]
     pub tcp_client: Option<TcpConfig>,
+    /// QUIC carries the data, with the congestion control of `tcp`.
+    #[serde(default)]
+    pub quic: Option<QuicHost>,
     /// Indices of earlier flows that must be complete before this flow starts; `start` is the pause
     /// after them. The data sender opens the connection.
     #[serde(default)]

@@ -9,12 +9,14 @@ mod check;
 mod flow;
 mod hop;
 mod proxy;
+mod quic;
 mod tunnel;
 
 pub use ackclock_core::host_overhead::HostOverhead;
 pub use flow::{Flow, Job};
 pub use hop::{Acks, Hop, HopDirection, RatePlan, RecordingStart, ShaperPlan};
 pub use proxy::{Handshake, Proxy};
+pub use quic::{QuicControl, QuicHost};
 pub use tunnel::Tunnel;
 
 pub use ackclock_core::app::{OnDistribution, PageConfig, UDP_HEADER, UniformTime, WorkloadConfig};

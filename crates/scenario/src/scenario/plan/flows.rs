@@ -3,6 +3,7 @@
 
 use super::super::{PHASE_START, Scenario, instance_names};
 use crate::flow::Flow;
+use crate::flow::quic::Quic;
 use crate::flow::workload::{Web, Workload};
 use crate::invalid::Read;
 use crate::keys::KeyValue;
@@ -57,7 +58,7 @@ impl FlowPlans {
                 let single = Single { scenario, flow, name, shared: &shared, client, start, stop_ps };
                 match &flow.workload {
                     Workload::Web(web) if flow.is_spread() => single.add_pages(web, &mut plans),
-                    Workload::Page(page) => single.add_connections(page.load_connections(), &mut plans),
+                    Workload::Page(page) => single.add_connections(flow.page_connections(page), &mut plans),
                     _ => single.add_parts(&mut plans)?,
                 }
             }
@@ -77,7 +78,7 @@ fn shared(scenario: &Scenario, flow: &Flow, is_alone: bool, is_live: bool) -> Re
     if alone.is_some() {
         add("overhead_alone_ps", json!(alone));
     }
-    add("workload", flow.workload.checked().plan());
+    add("workload", flow.workload_json());
     if flow.is_udp() {
         add("tcp", Json::Null);
         return Ok(keys);
@@ -89,6 +90,9 @@ fn shared(scenario: &Scenario, flow: &Flow, is_alone: bool, is_live: bool) -> Re
         add("tcp_client", of_host(client, is_live));
     }
     add("tcp", of_host(server, is_live));
+    if flow.is_quic() {
+        add("quic", Quic::resolved(flow.quic.as_ref())?.plan_json());
+    }
     Ok(keys)
 }
 

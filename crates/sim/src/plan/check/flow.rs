@@ -3,7 +3,7 @@
 use super::super::{Direction, Flow, Measure, PageConfig, Plan, UniformTime, WorkloadConfig};
 use crate::plan::UDP_HEADER;
 use ackclock_core::config_check::{Checked, check_shape, check_span, ensure};
-use ackclock_core::tcp::{EcnMode, TcpConfig};
+use ackclock_core::tcp::{EcnMode, TcpConfig, Variant};
 use ackclock_core::{Rate, Span};
 
 /// The length of an IP packet is a 16-bit field.
@@ -36,6 +36,7 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
     })?;
     check_times(flow)?;
     ensure(flow.workload.read_bps() != Some(0), || "read_bps is 0: it must be above 0".into())?;
+    check_quic(flow)?;
     ensure(flow.tcp_client.is_none() || flow.tcp.is_some(), || "tcp_client without tcp".into())?;
     flow.tcp_client.as_ref().map_or(Ok(()), check_tcp).map_err(|e| format!("tcp_client: {e}"))?;
     match (&flow.tcp, flow.workload) {
@@ -87,7 +88,8 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             ensure((0.0..=1.0).contains(&spread), || format!("a spread of {spread}: it is from 0 to 1"))?;
             check_datagrams(bps, packet)
         }
-        (None, WorkloadConfig::Onoff { bps, on_ps, off_ps, shape, packet, .. }) => {
+        (tcp, WorkloadConfig::Onoff { bps, on_ps, off_ps, shape, packet, .. }) => {
+            ensure(tcp.is_some() == flow.quic.is_some(), || "onoff: tcp and quic, or neither".into())?;
             check_datagrams(bps, packet)?;
             check_span("on_ps", Span(on_ps))
                 .and_then(|()| check_span("off_ps", Span(off_ps)))
@@ -100,6 +102,24 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
         (Some(_), _) => Err("tcp must be null for UDP".into()),
         (None, _) => Err("tcp is null, but the workload needs it".into()),
     }
+}
+
+/// A flow over QUIC.
+fn check_quic(flow: &Flow) -> Checked {
+    let Some(quic) = &flow.quic else { return Ok(()) };
+    ensure(cfg!(feature = "quic"), || "quic: the lab page has no QUIC stack".into())?;
+    let is_possible = flow.workload.is_tcp() || matches!(flow.workload, WorkloadConfig::Onoff { .. });
+    ensure(is_possible && flow.tcp.is_some() && flow.after.is_empty() && flow.job.is_none(), || {
+        "quic: only with bulk, transfer, exchange, page, video and onoff, with tcp, without after and job".into()
+    })?;
+    let controls = [&flow.tcp, &flow.tcp_client].into_iter().flatten();
+    ensure(
+        controls.clone().all(|tcp| !matches!(tcp.variant, Variant::Dctcp | Variant::Prague | Variant::Lp) && tcp.user.is_none()),
+        || "quic: no dctcp, prague, lp or control in Python".into(),
+    )?;
+    ensure((1..=16).contains(&quic.send_burst) && quic.streams > 0 && quic.packet_threshold > 0, || {
+        "quic: send_burst 1 to 16, streams and packet_threshold at least 1".into()
+    })
 }
 
 /// Checks `after` and `job`.

@@ -1,0 +1,168 @@
+"""`python -m studies.quic.page [--kept FILE] [--minutes N] [FILE]`: QUIC beside TCP as Markdown;
+`make quic-accuracy` writes it.
+
+A kept run of the same case by the same engine is not repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ackclock.statistics import Interval, interval
+from studies.outcome_files import begun_within, keep, kept, write_page
+from studies.quic.runs import (
+    ACK_SEEDS,
+    DURATION_S,
+    LINKS,
+    QUIC,
+    RETURNS,
+    SEEDS,
+    TCP,
+    TECHNIQUES,
+    VARIANTS,
+    Case,
+    ack_cases,
+    control_cases,
+)
+
+TOLERANCE = 0.05
+WIDTH = 118
+TOP = f"""# QUIC beside TCP
+
+Written by `make quic-accuracy`. QUIC is the stack [noq 1.4](../models/host-noq-1.4.md) in virtual time, TCP is
+`host = "linux-6"`. Downloads of {DURATION_S} s; goodput in Mb/s.
+
+## The same congestion control over both
+
+ackclock's controls through the stack's interface, each over {len(LINKS)} packaged links, {len(SEEDS)} seeds. TCP has
+`pacing = true`, as noq always paces, and no buffer that limits it. Cells: goodput over QUIC relative to TCP's, in
+percent; beyond {100 * TOLERANCE:.0f} % in bold. `lp`, `dctcp` and `prague` are refused. A cell
+with - was not run yet.
+
+"""
+READINGS = """
+Why cells differ, as far as runs show it:
+
+- **ended**: noq holds 1,024 parts of a stream that are out of order. A slow start that overflows a buffer of thousands
+  of packets loses more at once; noq then ends the connection with "too many gaps in stream buffer". TCP goes on.
+- **Pacing** is what separates `vegas` over noq from `vegas` over TCP as it is: on `wimax-nist` TCP's has 16.6 Mb/s
+  without pacing and 8.4 with it. A paced round has no segment that finds the queue empty, so that its minimum RTT
+  has the queue in it.
+- **`biad`** takes the rate of ACKs in a burst for bandwidth, over TCP, too: ssthresh is 7 to 60 times the BDP on
+  `wimax-nist`, and 39 % of TCP's segments and 57 % of noq's packets are lost. What remains is the difference of the
+  two recoveries, of which TCP's has PRR.
+"""
+ACKS = f"""
+## Does ACK_FREQUENCY do what ACK techniques did?
+
+The links of `asymmetry`, with CUBIC, {len(ACK_SEEDS)} seeds: means with 95 % intervals. ACKs are packets that arrived
+at the sender, by the sender's capture, with IP headers, before header compression; kb/s over the whole run. The
+filter is the paper's (`p1`); ACC has RED with ECN before the return and sender adaptation.
+
+"""
+Outcomes = Mapping[str, Mapping[str, Any]]
+
+
+def goodputs(cases: Sequence[Case], found: Outcomes) -> list[float]:
+    return [float(found[case.key]["goodput_bps"]) for case in cases if case.key in found]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    marks = ["---"] * left + ["---:"] * (len(head) - left)
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, marks, *rows))
+
+
+def controls(found: Outcomes) -> str:
+    """Goodput over QUIC beside TCP's, a row for each control."""
+    cases = control_cases()
+
+    def mean(link: str, variant: str, transport: str) -> float:
+        of = [c for c in cases if (c.link, c.name, c.keys["transport"]) == (link, variant, transport)]
+        known = goodputs(of, found)
+        return math.fsum(known) / len(known) if len(known) == len(SEEDS) else math.nan
+
+    rows, within, ended, beyond = [], 0, 0, []
+    for variant in VARIANTS:
+        cells = [f"`{variant}`"]
+        for link in LINKS:
+            of_quic = [c for c in cases if (c.link, c.name, c.keys["transport"]) == (link, variant, QUIC)]
+            if any(found.get(c.key, {}).get("closed_by") for c in of_quic):
+                cells.append("ended")
+                ended += 1
+                continue
+            ratio = mean(link, variant, QUIC) / mean(link, variant, TCP) - 1 if found else math.nan
+            if math.isnan(ratio):
+                cells.append("-")
+                continue
+            holds = abs(ratio) <= TOLERANCE
+            within += holds
+            text = f"{100 * ratio:+.1f}"
+            cells.append(text if holds else f"**{text}**")
+            if not holds:
+                beyond.append(f"{variant} on {link}")
+        rows.append(cells)
+    cubic = [mean(link, "cubic", TCP) / 1e6 for link in LINKS]
+    base = ["TCP, CUBIC, Mb/s", *("-" if math.isnan(rate) else f"{rate:.2f}" for rate in cubic)]
+    total = within + len(beyond) + ended
+    summary = f"{within} of {total} are within {100 * TOLERANCE:.0f} %; in {ended} noq ended a connection (see below)."
+    return f"{summary}\n\n{table(['', *(f'`{link}`' for link in LINKS)], [*rows, base])}"
+
+
+def acks(found: Outcomes) -> str:
+    """Goodput and ACKs of each technique, a table for each link."""
+    cases = ack_cases()
+    parts = []
+    for link in RETURNS:
+        rows = []
+        for name, _, _ in TECHNIQUES:
+            runs = [found[c.key] for c in cases if (c.link, c.name) == (link, name) and c.key in found]
+            if not runs:
+                continue
+            rows.append(
+                [
+                    name,
+                    shown(interval(run["goodput_bps"] / 1e6 for run in runs), "{:.2f}"),
+                    shown(interval(run["ack_packets"] / max(run["segments"], 1) for run in runs), "{:.3f}"),
+                    shown(interval(run["ack_bytes"] / max(run["ack_packets"], 1) for run in runs), "{:.0f}"),
+                    shown(interval(run["ack_bytes"] * 8e-3 / DURATION_S for run in runs), "{:.1f}"),
+                ]
+            )
+        head = ["", "goodput, Mb/s", "ACKs a data packet", "bytes of an ACK", "ACKs, kb/s"]
+        parts.append(f"`{link}`:\n\n{table(head, rows)}")
+    return "\n".join(parts)
+
+
+def shown(of: Interval, form: str) -> str:
+    text = form.format
+    return f"{text(of.mean)} ({text(of.lo)} to {text(of.hi)})" if of.n > 1 else text(of.mean)
+
+
+def page(found: Outcomes) -> str:
+    return f"{TOP}{controls(found)}{READINGS}{ACKS}{acks(found)}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps outcomes: a later call continues")
+    parser.add_argument("--minutes", type=float, help="no run is begun after this time")
+    args = parser.parse_args()
+    found: dict[str, Mapping[str, Any]] = {outcome["key"]: outcome for outcome in kept(args.kept)}
+    started = time.monotonic()
+    every = [*ack_cases(), *control_cases()]
+    missing = [case for case in every if case.key not in found]
+    for case in begun_within(args.minutes, missing, started):
+        outcome = {"key": case.key, "link": case.link, "name": case.name, "seed": case.seed, **case.run()}
+        keep(args.kept, outcome)
+        found[case.key] = outcome
+    write_page(args.file, page(found))
+    return 0 if all(case.key in found for case in every) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
