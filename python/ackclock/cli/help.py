@@ -13,7 +13,16 @@ RUN = "How it is run"
 PANELS: dict[str, dict[str, tuple[str, ...]]] = {
     "compare": {
         "Judgement": ("--goal", "--may-harm", "--rank-by", "--prices", "--measured"),
-        "What is compared": ("--variants", "--buffers", "--delayed-ack", "--queue", "--ack-policy", "--ack", "--host"),
+        "What is compared": (
+            "--variants",
+            "--transports",
+            "--buffers",
+            "--delayed-ack",
+            "--queue",
+            "--ack-policy",
+            "--ack",
+            "--host",
+        ),
         "Load": ("--flows", "--opposite", "--direction", "--duration", "--seeds", "--seed", "--quick"),
     },
     "simulate": {
