@@ -26,6 +26,7 @@ from ackclock.advisor.commands import (
 from ackclock.advisor.host_actions import host_actions
 from ackclock.advisor.host_system import UNCLASSED
 from ackclock.advisor.openwrt import SqmQueue
+from ackclock.advisor.quic_actions import quic_actions
 from ackclock.advisor.recipe import Step, restored_root
 from ackclock.advisor.situation import Situation
 from ackclock.errors import InvalidValue, format_value
@@ -74,7 +75,11 @@ DROP_IN = "its interface is the bottleneck: a queue in front of a slower device 
 
 def candidates(situation: Situation, may: Sequence[str]) -> list[Action]:
     """All actions of those who may act that change something, in a fixed order."""
-    makers = (host_actions, _queues, _ack_queues, _shaper, _policer_bursts, _sender_shaper, _mtu, _medium, _proxy)
+    hosts = [host_actions] if situation.is_tcp else [quic_actions] if situation.is_quic else []
+    # No router sees QUIC's ACKs or its packets' limit, and a proxy splits TCP alone.
+    blind = {*((_ack_queues, _mtu) if situation.is_quic else ()), *(() if situation.is_tcp else (_proxy,))}
+    of_link = (_queues, _ack_queues, _shaper, _policer_bursts, _sender_shaper, _mtu, _medium, _proxy)
+    makers = [*hosts, *(maker for maker in of_link if maker not in blind)]
     found = (action for maker in makers for action in maker(situation))
     return [action for action in found if set(action.who) <= set(may) and action.changes]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ackclock._native import LimitFacts
 from ackclock.advisor.action import Action
 from ackclock.advisor.goals import BESIDE
+from ackclock.simulation.harm import flow_key
 from ackclock.simulation.limits import run_facts
 from ackclock.simulation.plan import Plan
 from ackclock.simulation.sparse_flow import SPARSE
@@ -69,10 +70,15 @@ def _causes(facts: LimitFacts) -> list[Cause]:
 
 
 def _changes(key: str) -> Callable[[Action, Cause], bool]:
-    """Whether an action changes a TCP key whose name begins so, at any end."""
+    """Whether an action changes a key of the hosts whose name begins so, at any end."""
     return lambda action, _: any(
-        change.path.startswith("tcp.") and change.path.rpartition(".")[2].startswith(key) for change in action.changes
+        flow_key(change.path) and change.path.rpartition(".")[2].startswith(key) for change in action.changes
     )
+
+
+def _control(action: Action, _: Cause) -> bool:
+    """Whether an action changes the congestion control."""
+    return action.kind == "variant"
 
 
 def _queue(action: Action, cause: Cause) -> bool:
@@ -96,9 +102,9 @@ REMOVERS: Mapping[tuple[str, str | None], Callable[[Action, Cause], bool]] = {
     ("cwnd", "overflow"): _queue,
     ("cwnd", "policer"): _bucket,
     ("cwnd", "mark"): _queue,
-    ("cwnd", "channel"): _changes("variant"),
+    ("cwnd", "channel"): _control,
     ("cwnd", "none"): _changes("initial_window"),
-    ("pacing", None): _changes("variant"),
+    ("pacing", None): _control,
 }
 """The kind of action that removes a limit, by the limit's kind and cause. None removes a limit of
 the application.

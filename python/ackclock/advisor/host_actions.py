@@ -104,6 +104,10 @@ def unsettable(of: Situation, may: Sequence[str]) -> list[str]:
     """Sentences about what is not tried, of those who may act: what the system of a host cannot
     set.
     """
+    if of.is_quic:
+        return []
+    if not of.is_tcp:
+        return ["Some of the flows are over TCP and some over QUIC: no host is changed."]
     hosts = [host for host in _hosts(of) if host.who in may]
     several = [host for host in hosts if len(host.names) > 1]
     if several:

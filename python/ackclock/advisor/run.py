@@ -58,7 +58,7 @@ from ackclock.linux import require_linux
 from ackclock.notebook import Progress
 from ackclock.simulation import household, run_files
 from ackclock.simulation.goals import SPARSE_GOALS, formula
-from ackclock.simulation.harm import Harm
+from ackclock.simulation.harm import Harm, flow_key
 from ackclock.simulation.metrics import Run, over_seeds
 from ackclock.simulation.plan import build_plan
 from ackclock.statistics import Ratio, against, ratio
@@ -564,7 +564,7 @@ def _size(actions: Actions) -> tuple[int, ...]:
     """Fewer actions first, then by those who act, the sender first, the operator last, then fewer
     keys of hosts.
     """
-    keys = sum(change.path.startswith("tcp.") for action in actions for change in action.changes)
+    keys = sum(bool(flow_key(change.path)) for action in actions for change in action.changes)
     return (len(actions), sum(WHO.index(who) for action in actions for who in action.who), keys)
 
 

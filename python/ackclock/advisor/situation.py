@@ -28,9 +28,10 @@ from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
 from ackclock.simulation import household
 from ackclock.simulation.goals import loads_of_goal
-from ackclock.simulation.harm import Place
+from ackclock.simulation.harm import Place, flow_key
 from ackclock.simulation.loads import HOUSEHOLD, LOADS
 from ackclock.simulation.sparse_flow import sparse_every_s, sparse_tables
+from ackclock.simulation.transport import QUIC
 from ackclock.storage.run_kind import COMPARE, EMULATE, MEASURE, SIMULATE, kind_of
 
 if TYPE_CHECKING:
@@ -99,6 +100,16 @@ class Situation:
         """The own flows by name."""
         scenario = self.base
         return {n: f for n, f in zip(scenario.flow_names(), scenario.flow, strict=True) if n in self.own}
+
+    @property
+    def is_quic(self) -> bool:
+        """Whether QUIC carries all own flows."""
+        return all(flow.transport == QUIC for flow in self.own_flows.values())
+
+    @property
+    def is_tcp(self) -> bool:
+        """Whether TCP carries all own flows."""
+        return not any(flow.transport == QUIC for flow in self.own_flows.values())
 
     @property
     def flow(self) -> CheckedFlow:
@@ -180,14 +191,14 @@ class Situation:
             change.path: change.to
             for action in actions
             for change in action.changes
-            if change.path.startswith("tcp.") or not action.hop
+            if flow_key(change.path) or not action.hop
         }
         return Place(self._with_hops(actions), self._flow_keys(), keys)
 
     def default_place(self) -> Place:
         """The path as it is, with the defaults of the hosts of the first own flow."""
         flow = self._flow_keys()
-        hosts = {key: value for key, value in flow.items() if key in ("host", "over")}
+        hosts = {key: value for key, value in flow.items() if key in ("host", "over", "transport")}
         ends = {end: {"host": flow[end]["host"]} for end in ("server", "client") if "host" in flow.get(end, {})}
         return Place(self.draft, {**hosts, **ends})
 
@@ -201,10 +212,10 @@ class Situation:
         )
 
     def _flow_keys(self) -> dict[str, Any]:
-        """The TCP keys of the first own flow as written, its own and those of all flows."""
+        """The hosts' keys of the first own flow as written, its own and those of all flows."""
         tables, names = self.draft.document.data, self.base.flow_names()
         own = next(f for n, f in zip(names, tables["flow"], strict=True) if n == self.own[0])
-        kept = {key: value for key, value in own.items() if key == "over" or key in tcp_keys()}
+        kept = {key: value for key, value in own.items() if key in ("over", "transport", "quic") or key in tcp_keys()}
         of_all = tables.get("tcp", {})
         ends = {end: {**of_all.get(end, {}), **kept.get(end, {})} for end in ("server", "client")}
         return {**of_all, **kept, **{end: keys for end, keys in ends.items() if keys}}
@@ -247,15 +258,15 @@ class Situation:
         """The scenario with actions, over a path with other values (`point`), beside other flows;
         `sparse`: beside a sparse flow in each direction, which is not the situation's.
 
-        A key `tcp.KEY` of an action is set for the own flows, whether or not they have it
-        themselves.
+        A key of the hosts (`tcp.KEY`, `quic.KEY`) is set for the own flows, whether or not they
+        have it themselves.
         """
         draft = self._with_hops(actions)
         keys = {**(point or {})}
         for action in actions:
             for change in action.changes:
-                if change.path.startswith("tcp."):
-                    keys |= {f"flow.{name}.{change.path.removeprefix('tcp.')}": change.to for name in self.own}
+                if key := flow_key(change.path):
+                    keys |= {f"flow.{name}.{key}": change.to for name in self.own}
                 elif not action.hop:
                     keys[change.path] = change.to
         beside_it = sparse_tables({one: self.sparse_every_s(one) for one in DIRECTIONS}) if sparse else []
@@ -576,5 +587,5 @@ def _of_draft(what: str, given: Draft, folder: Path) -> Situation:
     names = zip(scenario.flow_names(), scenario.flow, strict=True)
     own = tuple(name for name, flow in names if not flow.is_udp and not name.startswith(BESIDE))
     if not own:
-        raise InputError.problem("the scenario has no TCP flow", "an advice is about TCP", option="WHAT")
+        raise InputError.problem("the scenario has no TCP or QUIC flow", "an advice is about these", option="WHAT")
     return Situation(what, draft, own)

@@ -182,6 +182,8 @@ def cannot(situation: Situation, actions: Actions) -> str:
     flows = [flow for flow in situation.base.flow if not flow.is_udp]
     if len(flows) != 1 or flows[0].instances != 1 or flows[0].workload.kind != "bulk":
         return "the emulator verifies one bulk transfer"
+    if situation.is_quic:
+        return "the running kernel has no QUIC"
     if not isinstance(SYSTEMS[situation.host], LinuxSystem):
         return f"the running kernel has not the TCP of {SYSTEMS[situation.host].name}"
     wanted = {change.path: change.to for action in actions for change in action.changes}

@@ -111,7 +111,7 @@ class CompareArguments:
     )
     transports: Sequence[str] = argument(
         f"Transports of the compared flows{COMMAS}: tcp, quic (the stack noq 1.4).",
-        "Over QUIC there is one setting of buffers and ACKs, and no runs for prices.",
+        "Over QUIC there is one setting of buffers and ACKs.",
         default=("tcp",),
         read=choices,
         keys=("flow.flow.transport",),
@@ -195,8 +195,7 @@ class CompareArguments:
             about_transfers = OF_TRANSFERS & given.keys() or not given.get("with_prices", True)
             goal = DEFAULT_OF_SCENARIO if about_transfers or _is_unfit(given.get("link")) else DEFAULT_OF_LINK
         if goal not in APP_GOALS:
-            of_quic = {"with_prices": False} if "quic" in (given.get("transports") or ()) else {}
-            return {"goal": goal, **of_quic}
+            return {"goal": goal}
         household = {"buffers": ("auto",), "delayed_ack": (True,), "seeds": 3, "duration": "auto"}
         return {"goal": goal, "queue": HOUSEHOLD_QUEUES, "variants": HOUSEHOLD_VARIANTS, **household}
 

@@ -37,6 +37,7 @@ from ackclock.comparison.judgement import (
 from ackclock.comparison.prices import BesideRuns, jain_by_seed, of_beside, prices
 from ackclock.comparison.ranking import Ranked
 from ackclock.comparison.result import Prices
+from ackclock.comparison.transports import for_flows, for_place
 from ackclock.goals import APP_GOALS
 from ackclock.input.link.bottleneck import Bottlenecks
 from ackclock.input.objects import Flow
@@ -257,10 +258,14 @@ class JudgementRuns:
         """Sweep parameters of a configuration; None: the host's defaults over the link as it is."""
         return choice.point(self.path) if choice else {}
 
+    def _of_load(self, draft: Draft, choice: Configuration | None, path: Mapping[str, Any] | None = None) -> Scenario:
+        """A choice under a load, or over a path with other values."""
+        return draft.check({**for_flows(self._point(choice), draft.document.data["flow"]), **(path or {})})
+
     def _place(self, choice: Configuration | None, path: Mapping[str, Any] | None = None) -> Place:
         """The comparison's path, or with other values of it, and the TCP of a choice."""
         host = {"host": self.arguments.host} if self.arguments.host else {}
-        return Place(self.draft, host, {**self._point(choice), **(path or {})})
+        return Place(self.draft, host, {**for_place(self._point(choice)), **(path or {})})
 
     def _harm_of_variant(self, label: str, choice: Configuration | None) -> Sequence[Harm]:
         """Where a choice takes more from others than the host's own variant before the same queues:
@@ -291,7 +296,7 @@ class JudgementRuns:
         found = self._run(
             self._folder(LOADS),
             [{"label": label, "load": name} for label, name in keys],
-            [drafts[name].check(self._point(tried[label])) for label, name in keys],
+            [self._of_load(drafts[name], tried[label]) for label, name in keys],
             tuple(self.seeds[:LOAD_SEEDS]),
             loads.of_load,
         )
@@ -307,7 +312,7 @@ class JudgementRuns:
         names = loads.load_names(goal, len(self.flows) - 1)
         drafts = loads.drafts(self.draft, self.flows, names, self.household_s)
         keys = [(one, label, name) for one in self.conditions for label in chosen for name in names]
-        scenarios = [drafts[name].check({**self._point(chosen[label]), **one.point}) for one, label, name in keys]
+        scenarios = [self._of_load(drafts[name], chosen[label], one.point) for one, label, name in keys]
         if not scenarios or len(chosen) < 2 or goal == "fairness":
             return []
         count = seeds_under(

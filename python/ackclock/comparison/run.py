@@ -23,7 +23,7 @@ from ackclock.comparison.measurement_rows import beside, read_measured
 from ackclock.comparison.ranking import check_rank_by, ranking, short_run_notes
 from ackclock.comparison.result import Comparison
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
-from ackclock.comparison.transports import ALONE, QUIC
+from ackclock.comparison.transports import FLOW
 from ackclock.congestion_control import with_names
 from ackclock.errors import InputError
 from ackclock.goals import APP_GOALS
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from ackclock.input.scenario.draft import Draft
     from ackclock.report.run_input import ScenarioTables
 
-FLOW, OPPOSITE = "flow", "opposite"
-"""Base names of the compared flows, and of those in the opposite direction."""
+OPPOSITE = "opposite"
+"""The base name of the flows in the opposite direction."""
 DOCUMENT = run_kind.COMPARE.document
 """The run folder's file with the JSON document and what the report needs besides."""
 SPLIT = "RTTs are those of the part of the connection between the last proxy and the receiver."
@@ -186,7 +186,6 @@ def compare(arguments: CompareArguments) -> Comparison:
                     else []
                 ),
                 *([draws.note] if draws else []),
-                *([ALONE] if QUIC in arguments.transports else []),
             ],
         )
         if beside_it is not None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ackclock.errors import InputError, choices, format_value
+from ackclock.simulation.transport import QUIC, TCP
 
-TCP, QUIC = "tcp", "quic"
 TRANSPORTS = (TCP, QUIC)
 STACK = "noq 1.4"
 """The stack of `QUIC`, by which results name it: another stack has other results."""
 NO_CONTROL = ("dctcp", "lp", "prague", "python:")
 """What begins the names of variants that the stack cannot have."""
-ALONE = "Flows over noq 1.4 are compared by their transfers alone: what they cost others is not run."
-"""The note about comparisons with QUIC."""
+FLOW = "flow"
+"""The name of the compared flow."""
+_KEY = f"flow.{FLOW}.transport"
 
 
 def check_transports(transports: Sequence[str]) -> None:
@@ -32,4 +34,22 @@ def has_no_control(variant: str) -> bool:
 
 def transport_keys(transport: str) -> dict[str, str]:
     """The sweep parameters of a transport."""
-    return {} if transport == TCP else {"flow.flow.transport": transport}
+    return {} if transport == TCP else {_KEY: transport}
+
+
+def for_flows(point: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The sweep parameters of a choice for the flows of a load, [[flow]] tables: those in place of
+    the compared one have its name, or begin with it.
+    """
+    own = [one["name"] for one in flows if one["name"] == FLOW or one["name"].startswith(f"{FLOW}_")]
+    return _moved(point, [f"flow.{name}.transport" for name in own])
+
+
+def for_place(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a `Place`, whose flow is named by the path of a host's key."""
+    return _moved(point, ["tcp.transport"])
+
+
+def _moved(point: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    others = {key: value for key, value in point.items() if key != _KEY}
+    return {**others, **(dict.fromkeys(keys, point[_KEY]) if _KEY in point else {})}

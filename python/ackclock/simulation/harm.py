@@ -70,7 +70,7 @@ class Place:
     Attributes:
         draft: a scenario whose hops are the path; its flows and its [tcp] are left out.
         flow: keys of the [[flow]], such as `host`, `over` and TCP keys.
-        keys: values by dotted path; `tcp.KEY` are those of the flow alone.
+        keys: values by dotted path; those of hosts (`flow_key`) are of the flow alone.
     """
 
     draft: Draft
@@ -108,13 +108,20 @@ class Place:
             "flow": [flow, beside],
             "measure": {"window": [f"{settle_s} s", f"{end_s} s"]},
         }
-        own = {f"flow.{FLOW}.{k.removeprefix('tcp.')}": v for k, v in self.keys.items() if k.startswith("tcp.")}
-        path = {key: value for key, value in self.keys.items() if not key.startswith("tcp.")}
+        own = {f"flow.{FLOW}.{key}": value for path, value in self.keys.items() if (key := flow_key(path))}
+        path = {path: value for path, value in self.keys.items() if not flow_key(path)}
         return self.draft.replaced(tables).check({**path, **own})
 
     def _bps(self, direction: str) -> float:
         hops = self.draft.check().hop
         return min((float(bps) for hop in hops if (bps := hop.slowest_bps.get(direction))), default=UNKNOWN_BPS)
+
+
+def flow_key(path: str) -> str:
+    """The key of a [[flow]] that a path of the hosts is, `tcp.KEY` or `quic.KEY`; empty for a path
+    of the link.
+    """
+    return path.removeprefix("tcp.") if path.startswith("tcp.") else path if path.startswith("quic.") else ""
 
 
 def of_harm(summary: ExplainedRun) -> dict[str, float]:

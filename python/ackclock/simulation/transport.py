@@ -5,6 +5,9 @@ QUIC stacks differ in their timers and pacing.
 from collections.abc import Mapping
 from typing import Any
 
+TCP, QUIC = "tcp", "quic"
+"""The words of `transport` of a flow."""
+
 
 def control_text(flow: Mapping[str, Any], separator: str = " over ") -> str:
     """The congestion control of a flow of a summary, and its stack if that is not TCP: "cubic",
