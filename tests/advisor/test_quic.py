@@ -78,7 +78,7 @@ def test_receive_window_is_tried_where_the_path_needs_a_larger_one(tmp_path: Pat
 
 
 def test_kernel_verifies_no_change_of_quic(tmp_path: Path) -> None:
-    assert cannot(situation(tmp_path, QUIC), []) == "the running kernel has no QUIC"
+    assert cannot(situation(tmp_path, QUIC), ()) == "the running kernel has no QUIC"
 
 
 @pytest.mark.parametrize(("transports", "starved"), [("quic", True), ("tcp", False)])

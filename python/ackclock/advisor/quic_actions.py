@@ -52,9 +52,9 @@ def quic_actions(of: Situation) -> Iterator[Action]:
     asked = {int(keys.get("ack_frequency", DEFAULT_ACK_FREQUENCY)) for keys in written}
     for packets in ACK_FREQUENCIES:
         if asked != {packets}:
-            before = _one(asked, DEFAULT_ACK_FREQUENCY)
-            change = Change("quic.ack_frequency", None if before == DEFAULT_ACK_FREQUENCY else before, packets)
-            was = None if before == DEFAULT_ACK_FREQUENCY else f"Some(ack_eliciting_threshold({before}))"
+            own = _one(asked, DEFAULT_ACK_FREQUENCY)
+            change = Change("quic.ack_frequency", None if own == DEFAULT_ACK_FREQUENCY else own, packets)
+            was = None if own == DEFAULT_ACK_FREQUENCY else f"Some(ack_eliciting_threshold({own}))"
             step = _set("ack_frequency_config", f"Some(ack_eliciting_threshold({packets}))", was)
             yield _action("ACK frequency", f"an ACK in {packets + 1} packets", [change], step, PEER)
     windows = {size_bytes(keys["initial_window"]) for keys in written if "initial_window" in keys}

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ackclock.errors import InputError, choices, format_value
-from ackclock.simulation.transport import QUIC, TCP
+from ackclock.simulation.transport import QUIC as QUIC
+from ackclock.simulation.transport import TCP as TCP
 
 TRANSPORTS = (TCP, QUIC)
 STACK = "noq 1.4"
