@@ -22,10 +22,10 @@ ifneq ($(wildcard $(SHARED)/data),)
 export ACKCLOCK_DATA ?= $(abspath $(SHARED)/data)
 endif
 
-RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates -path crates/kernel-cc -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
+RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates \( -path crates/kernel-cc -o -path crates/quic-peer \) -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat quic-accuracy apps-accuracy apps-chromium
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc quic-peer ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat quic-accuracy apps-accuracy apps-chromium
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -65,6 +65,7 @@ findings: build ## reported defects: id, result and tests of each (SLOW=1: slow 
 check: build ## formatting, lints, types, the engine's stubs, words and linked symbols
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path crates/kernel-cc/Cargo.toml --check
+	$(CARGO) fmt --manifest-path crates/quic-peer/Cargo.toml --check
 	PYO3_PYTHON="$(abspath $(BIN)/python)" $(CARGO) clippy --workspace --all-targets -- -D warnings
 	@CARGO="$(CARGO)" sh tools/kernel-cc.sh target/kernel-cc
 	$(BIN)/ruff check
@@ -87,6 +88,7 @@ digest: build ## compare tables, captures and JSON of all examples, links, paper
 format: $(VENV)/.locked ## put Rust and Python sources in form
 	$(CARGO) fmt --all
 	$(CARGO) fmt --manifest-path crates/kernel-cc/Cargo.toml
+	$(CARGO) fmt --manifest-path crates/quic-peer/Cargo.toml
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -182,7 +184,12 @@ uml: ## a script as root in Debian's user-mode Linux, in real time: make uml RUN
 autorate: build ## a shaper that follows its line beside fixed ones, on recorded lines, into docs/evidence/autorate.md: a minute
 	$(BIN)/python -m studies.autorate.page docs/evidence/autorate.md
 
-# In parts: make quic-accuracy KEPT=runs/quic.jsonl MINUTES=9, again until all are done.
+quic-peer: build ## noq with rustls over real sockets, for quic-accuracy, into .venv/bin
+	$(CARGO) clippy --quiet --release --locked --manifest-path crates/quic-peer/Cargo.toml --target-dir target/quic-peer -- -D warnings
+	$(CARGO) build --quiet --release --locked --manifest-path crates/quic-peer/Cargo.toml --target-dir target/quic-peer
+	install -m 755 target/quic-peer/release/ackclock-quic-peer $(BIN)/ackclock-quic-peer
+
+# With real sockets: make quic-peer before. In parts: make quic-accuracy KEPT=runs/quic.jsonl MINUTES=9, again until all are done.
 quic-accuracy: build ## QUIC (noq 1.4) beside TCP with the same controls, and its ACKs over slow returns, into docs/evidence/quic-accuracy.md: ten minutes, KEPT=, MINUTES=
 	$(BIN)/python -m studies.quic.page $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/quic-accuracy.md
 

@@ -1,5 +1,5 @@
-"""`python -m studies.quic.page [--kept FILE] [--minutes N] [FILE]`: QUIC beside TCP as Markdown;
-`make quic-accuracy` writes it.
+"""`python -m studies.quic.page [--kept FILE] [--minutes N] [--sockets] [FILE]`: QUIC beside TCP as
+Markdown; `make quic-accuracy` writes it.
 
 A kept run of the same case by the same engine is not repeated.
 """
@@ -29,6 +29,9 @@ from studies.quic.runs import (
     ack_cases,
     control_cases,
 )
+from studies.quic.sockets import CONTROL, SECONDS, SIMULATED, SocketCase, peer, socket_cases, sockets_table
+from studies.quic.sockets import SEEDS as SOCKET_SEEDS
+from tests.support.namespaces import namespaces
 
 TOLERANCE = 0.05
 WIDTH = 118
@@ -63,6 +66,15 @@ ACKS = f"""
 The links of `asymmetry`, with CUBIC, {len(ACK_SEEDS)} seeds: means with 95 % intervals. ACKs are packets that arrived
 at the sender, by the sender's capture, with IP headers, before header compression; kb/s over the whole run. The
 filter is the paper's (`p1`); ACC has RED with ECN before the return and sender adaptation.
+
+"""
+SOCKETS = f"""
+## The same stack by real sockets
+
+noq 1.4.0 with rustls over UDP sockets (crates/quic-peer, `make quic-peer`) in `ackclock emulate`, {len(SOCKET_SEEDS)} runs of
+{SECONDS} s with the stack's own CUBIC (`control = "{CONTROL}"`) and without segmentation offload, beside {len(SIMULATED)} seeds of the
+simulator: means, with the range of the runs in brackets. The RTT is the sender's smoothed one, each 10 ms. The
+tolerances are 5 % of goodput, 10 % of the RTT, and 1.5 times or three of the packets declared lost; bold is a miss.
 
 """
 Outcomes = Mapping[str, Mapping[str, Any]]
@@ -143,7 +155,18 @@ def shown(of: Interval, form: str) -> str:
 
 
 def page(found: Outcomes) -> str:
-    return f"{TOP}{controls(found)}{READINGS}{ACKS}{acks(found)}"
+    return f"{TOP}{controls(found)}{READINGS}{ACKS}{acks(found)}{sockets(found)}"
+
+
+def sockets(found: Outcomes) -> str:
+    """Real sockets beside the simulator; nothing without runs of them."""
+    rows, held, links = sockets_table(found)
+    if not rows:
+        return ""
+    head = ["link"]
+    for figure in ("goodput, Mb/s", "RTT, ms", "lost packets"):
+        head += [f"{figure}, sockets", "simulator", ""]
+    return f"{SOCKETS}{held} of {links} links hold.\n\n{table([*head, 'runs'], rows)}"
 
 
 def main() -> int:
@@ -151,13 +174,20 @@ def main() -> int:
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--kept", type=Path, help="a file of JSON lines that keeps outcomes: a later call continues")
     parser.add_argument("--minutes", type=float, help="no run is begun after this time")
+    parser.add_argument("--sockets", action="store_true", help="run only real sockets, which want a quiet machine")
     args = parser.parse_args()
     found: dict[str, Mapping[str, Any]] = {outcome["key"]: outcome for outcome in kept(args.kept)}
     started = time.monotonic()
-    every = [*ack_cases(), *control_cases()]
-    missing = [case for case in every if case.key not in found]
+    program = peer()
+    of_sockets = socket_cases() if program and namespaces() else []
+    every: list[Case | SocketCase] = [*ack_cases(), *control_cases(), *of_sockets]
+    chosen = of_sockets if args.sockets else every
+    missing = [case for case in chosen if case.key not in found]
     for case in begun_within(args.minutes, missing, started):
-        outcome = {"key": case.key, "link": case.link, "name": case.name, "seed": case.seed, **case.run()}
+        if isinstance(case, SocketCase):
+            outcome = {"key": case.key, "link": case.link, "seed": case.seed, **case.run(program or "")}
+        else:
+            outcome = {"key": case.key, "link": case.link, "name": case.name, "seed": case.seed, **case.run()}
         keep(args.kept, outcome)
         found[case.key] = outcome
     write_page(args.file, page(found))

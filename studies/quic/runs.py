@@ -52,7 +52,7 @@ class Case:
 
     def tables(self) -> dict[str, Any]:
         """The scenario."""
-        link = read_toml(PACKAGED / f"{self.link}.toml")
+        link = packaged(self.link)
         if self.queue is not None:
             hop = next(hop for hop in link["hop"] if hop["name"] == self.ack_hop)
             hop["queue"] = {**hop["queue"], **self.queue}
@@ -81,6 +81,11 @@ class Case:
             "ack_packets": len(acks),
             "ack_bytes": sum(acks),
         }
+
+
+def packaged(link: str) -> dict[str, Any]:
+    """The tables of a packaged link."""
+    return read_toml(PACKAGED / f"{link}.toml")
 
 
 @cache

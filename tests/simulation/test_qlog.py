@@ -11,7 +11,7 @@ import pytest
 
 from ackclock import cli
 from ackclock.errors import RunFailed
-from ackclock.simulation.qlog import EVENT_SCHEMA, segments
+from ackclock.simulation.qlog import EVENT_SCHEMA, QUIC_SCHEMA, segments
 
 SCENARIO = """
 duration = "4 s"
@@ -40,6 +40,21 @@ def run(folder: Path, *options: str, seeds: str = "[3]") -> tuple[int, Path]:
     out = folder / "run"
     arguments = ["simulate", str(scenario), "--no-report", "--quiet", "--json", "--out", str(out)]
     return cli.run([*arguments, *options]), out
+
+
+def test_flow_over_quic_has_samples_of_the_schema_of_quic(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.toml"
+    text = SCENARIO.format(seeds="[3]").replace('name = "get"', 'name = "get"\ntransport = "quic"')
+    scenario.write_text(text, encoding="utf-8")
+    out = tmp_path / "run"
+    assert cli.run(["simulate", str(scenario), "--no-report", "--quiet", "--qlog", "--out", str(out)]) == 0
+    traces = {name: json.loads((out / "qlog" / f"{name}.qlog").read_text("utf-8"))["traces"] for name in ("get", "put")}
+    (quic,), (tcp,) = traces["get"], traces["put"]
+    assert (quic["event_schemas"], tcp["event_schemas"]) == ([QUIC_SCHEMA], [EVENT_SCHEMA])
+    names = {event["name"] for event in quic["events"]}
+    assert names == {"quic:recovery_metrics_updated"}
+    largest = max(event["data"].get("congestion_window", 0) for event in quic["events"])
+    assert largest > 12_000 and not any("retransmitted_segments" in event["data"] for event in quic["events"])
 
 
 def test_segments_and_retransmissions_are_those_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

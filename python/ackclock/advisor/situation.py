@@ -587,5 +587,5 @@ def _of_draft(what: str, given: Draft, folder: Path) -> Situation:
     names = zip(scenario.flow_names(), scenario.flow, strict=True)
     own = tuple(name for name, flow in names if not flow.is_udp and not name.startswith(BESIDE))
     if not own:
-        raise InputError.problem("the scenario has no TCP or QUIC flow", "an advice is about these", option="WHAT")
+        raise InputError.problem("the scenario has no TCP flow", "an advice is about TCP and QUIC", option="WHAT")
     return Situation(what, draft, own)

@@ -3,7 +3,7 @@
 The files have the form of draft-ietf-quic-qlog-main-schema-14 (`QlogFile`, JSON). There is no
 standard schema of TCP events; ours is :data:`EVENT_SCHEMA` with the namespace ``tcp``, and takes
 the field names of QUIC's ``recovery_metrics_updated`` for the same quantities
-(docs/reference/qlog.md).
+(docs/reference/qlog.md). A flow over QUIC has that event and :data:`QUIC_SCHEMA`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 EVENT_SCHEMA = "urn:x-ackclock:qlog:events:tcp"
+QUIC_SCHEMA = "urn:ietf:params:qlog:events:quic"
 FOLDER = "qlog"
 SENDER = {"down": "server", "up": "client"}
 _MAGIC = {0xA1B2C3D4: 10**3, 0xA1B23C4D: 1}
@@ -29,13 +31,13 @@ _EPOCH_S = 946_684_800
 """The start of a simulation in its captures: 2000-01-01."""
 _FLAGS = "FSRPAUEC"
 """Flags of a TCP header, lowest bit first: FIN SYN RST PSH ACK URG ECE CWR."""
-_ETHERNET, _TCP = 14, 6
+_ETHERNET, _TCP, _UDP = 14, 6, 17
 Event = dict[str, Any]
 
 
 def write_qlog(folder: Path, flows: pl.DataFrame, series: pl.DataFrame, title: str) -> list[Path]:
-    """Write ``qlog/FLOW.qlog`` for each TCP flow of a run folder with captures of the form pcap
-    (``seedN-FLOW.qlog`` with several seeds); return the paths.
+    """Write ``qlog/FLOW.qlog`` for each TCP and QUIC flow of a run folder with captures of the form
+    pcap (``seedN-FLOW.qlog`` with several seeds); return the paths.
 
     Raises:
         RunFailed: the run has no capture of a flow's sender.
@@ -56,14 +58,31 @@ def write_qlog(folder: Path, flows: pl.DataFrame, series: pl.DataFrame, title: s
         if not capture.is_file():
             raise RunFailed(f"qlog requires {capture.name}", "run `ackclock simulate --qlog` into a new folder")
         samples = series.filter((pl.col("seed") == row["seed"]) & (pl.col("flow") == row["flow"]))
-        document = qlog(row, segments(capture, row["direction"]), metrics(samples.iter_rows(named=True)), title=title)
+        quic = _is_quic(capture)
+        document = qlog(
+            row,
+            segments(capture, row["direction"]),
+            metrics(samples.iter_rows(named=True), "quic" if quic else "tcp"),
+            title=title,
+            schema=QUIC_SCHEMA if quic else EVENT_SCHEMA,
+        )
         path = target / f"{name}.qlog"
         atomic_write(path, json.dumps(document, separators=(",", ":"), allow_nan=False).encode())
         written.append(path)
     return written
 
 
-def qlog(flow: Mapping[str, Any], *sources: Iterator[Event] | Sequence[Event], title: str = "") -> Event:
+def _is_quic(capture: Path) -> bool:
+    """Whether the flow's packets are datagrams."""
+    return any(frame[_ETHERNET + 9] == _UDP for _, frame in islice(_records(capture), 1))
+
+
+def qlog(
+    flow: Mapping[str, Any],
+    *sources: Iterator[Event] | Sequence[Event],
+    title: str = "",
+    schema: str = EVENT_SCHEMA,
+) -> Event:
     """The document of one flow, with the events of all sources in order of time."""
     events = sorted((event for source in sources for event in source), key=lambda event: float(event["time"]))
     return {
@@ -79,16 +98,16 @@ def qlog(flow: Mapping[str, Any], *sources: Iterator[Event] | Sequence[Event], t
                     "reference_time": {"clock_type": "monotonic", "epoch": "unknown"},
                 },
                 "vantage_point": {"name": "data sender", "type": SENDER[flow["direction"]]},
-                "event_schemas": [EVENT_SCHEMA],
+                "event_schemas": [schema],
                 "events": events,
             }
         ],
     }
 
 
-def metrics(samples: Iterator[Mapping[str, Any]]) -> Iterator[Event]:
-    """``tcp:recovery_metrics_updated`` for each sample of a flow's series. A quantity without a
-    value, such as an unlimited ssthresh, is absent.
+def metrics(samples: Iterator[Mapping[str, Any]], namespace: str = "tcp") -> Iterator[Event]:
+    """``tcp:recovery_metrics_updated`` for each sample of a flow's series, or that of ``quic``. A
+    quantity without a value, such as an unlimited ssthresh, is absent.
 
     >>> next(metrics(iter([{"time_s": 0.1, "cwnd_bytes": 14480.0, "srtt_ms": None}])))["data"]
     {'congestion_window': 14480}
@@ -99,10 +118,11 @@ def metrics(samples: Iterator[Mapping[str, Any]]) -> Iterator[Event]:
             "congestion_window": _whole(sample.get("cwnd_bytes")),
             "ssthresh": _whole(sample.get("ssthresh_bytes")),
             "bytes_in_flight": _whole(sample.get("flight_bytes")),
-            "retransmitted_segments": _whole(sample.get("retransmitted_segments")),
         }
+        if namespace == "tcp":
+            values["retransmitted_segments"] = _whole(sample.get("retransmitted_segments"))
         data = {name: value for name, value in values.items() if value is not None}
-        yield {"time": float(sample["time_s"]) * 1e3, "name": "tcp:recovery_metrics_updated", "data": data}
+        yield {"time": float(sample["time_s"]) * 1e3, "name": f"{namespace}:recovery_metrics_updated", "data": data}
 
 
 def _whole(value: float | None) -> int | None:

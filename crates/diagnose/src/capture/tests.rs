@@ -818,6 +818,20 @@ fn beside_a_large_flow(reset_ones: u64, others: u64) -> CaptureSummary {
 }
 
 #[test]
+fn nothing_is_claimed_of_a_file_without_connections_nor_of_transfers_that_are_too_short() {
+    let summary = |established| {
+        let connections = ConnectionCounts { established, ..ConnectionCounts::default() };
+        let head = Report { summary: Some(CaptureSummary { connections, ..CaptureSummary::default() }), ..Report::default() };
+        super::SummaryBuilder::default().summary(&head)
+    };
+    let (none, short) = (summary(0), summary(1));
+    assert_eq!(none.verdict.unwrap().verdict, "unclear");
+    assert_eq!(none.customer.unwrap(), "There is no TCP connection, and no data of which limits are known.");
+    assert_eq!(short.verdict.unwrap().verdict, "nothing_wrong");
+    assert_eq!(short.customer.unwrap(), "No transfer is long enough to show what limits it.");
+}
+
+#[test]
 fn small_connection_that_failed_is_named_beside_a_large_flow_without_a_defect() {
     for (reset_ones, others, verdict, shown) in [
         (1, 3, "receiving_host", "1 of 5 connections failed. Flow 2"),

@@ -16,6 +16,8 @@ const NOTHING_WRONG: &str = "nothing_wrong";
 const UNCLEAR: &str = "unclear";
 /// What a customer reads where no defect took that share.
 const NOTHING_SLOWER: &str = "Neither the network nor the hosts took a fifth of these transfers' time.";
+const ALL_SHORT: &str = "No transfer is long enough to show what limits it.";
+const NO_CONNECTION: &str = "There is no TCP connection, and no data of which limits are known.";
 /// Share of the transfers' time, or of the connections, from which there is a verdict.
 const MATTERS: f64 = 0.2;
 /// Queueing delay (p95) above which a queue is a defect, if it also exceeds the minimum RTT.
@@ -481,10 +483,15 @@ impl SummaryBuilder {
         }
         let few = noticed.map_or_else(String::new, |(_, text)| format!(" Besides, {}", text.replacen("Flow", "flow", 1)));
         let mut evidence = self.nothing_wrong(counts) + if few.is_empty() { &besides } else { &few };
-        let mut customer = NOTHING_SLOWER.to_owned();
+        if self.directions == 0 && seen(counts) == 0 {
+            let evidence = NO_CONNECTION.to_owned() + &few;
+            return (Case { evidence: evidence.clone(), ..Case::default() }.report(UNCLEAR), [evidence.clone(), evidence]);
+        }
+        let (whole, a) = if self.directions == 0 { (ALL_SHORT, "A") } else { (NOTHING_SLOWER, "But a") };
+        let mut customer = whole.to_owned();
         if let Some((_, case)) = failed {
             evidence += &format!(" Besides, {}", case.evidence);
-            customer += &format!(" But a connection failed: {}", case.sentences.unwrap_or_default()[0]);
+            customer += &format!(" {a} connection failed: {}", case.sentences.unwrap_or_default()[0]);
         }
         let sentences = [customer, evidence.clone()];
         (Case { evidence, ..Case::default() }.report(NOTHING_WRONG), sentences)
