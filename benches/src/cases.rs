@@ -101,6 +101,7 @@ impl Case {
             name: number.to_string(),
             client: number,
             device: 0,
+            quic: None,
             direction: Direction::Down,
             hops: vec![0, 1, 2],
             start: UniformTime { low_ps: start, high_ps: start },

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ackclock.errors import RunFailed
 from ackclock.statistics import Interval, interval
 from studies.outcome_files import begun_within, keep, kept, write_page
 from studies.quic.runs import (
@@ -185,7 +187,11 @@ def main() -> int:
     missing = [case for case in chosen if case.key not in found]
     for case in begun_within(args.minutes, missing, started):
         if isinstance(case, SocketCase):
-            outcome = {"key": case.key, "link": case.link, "seed": case.seed, **case.run(program or "")}
+            try:
+                outcome = {"key": case.key, "link": case.link, "seed": case.seed, **case.run(program or "")}
+            except RunFailed as failed:
+                sys.stderr.write(f"{failed}\n")
+                continue
         else:
             outcome = {"key": case.key, "link": case.link, "name": case.name, "seed": case.seed, **case.run()}
         keep(args.kept, outcome)

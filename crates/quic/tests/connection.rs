@@ -10,6 +10,11 @@ use ackclock_core::units::{Rate, Span, Time};
 use ackclock_quic::{AckFrequency, Control, Handshake, QuicConfig, QuicEndpoint, StackControl};
 use std::collections::VecDeque;
 
+/// Arrival, bytes, ECN.
+type Flying = (Time, Box<[u8]>, Ecn);
+/// Time, the end that sent it, bytes.
+type Sent = (Time, usize, Box<[u8]>);
+
 /// A line in both directions: rate, one-way delay, and room for packets; `loses` decides by the number of a packet.
 struct Line {
     ends: [QuicEndpoint; 2],
@@ -18,12 +23,12 @@ struct Line {
     delay: Span,
     room: u64,
     free: [Time; 2],
-    /// In flight to each end: arrival, bytes, ECN.
-    flying: [VecDeque<(Time, Box<[u8]>, Ecn)>; 2],
+    /// In flight to each end.
+    flying: [VecDeque<Flying>; 2],
     sent: [u64; 2],
     dropped: [u64; 2],
     arrived: [u64; 2],
-    log: Vec<(Time, usize, Box<[u8]>)>,
+    log: Vec<Sent>,
     /// What happens to the bytes of a packet on the path.
     damage: Option<Damage>,
 }
@@ -36,7 +41,7 @@ struct Damage {
 }
 
 impl Damage {
-    fn apply(&mut self, bytes: &mut Vec<u8>, log: &[(Time, usize, Box<[u8]>)]) {
+    fn apply(&mut self, bytes: &mut Vec<u8>, log: &[Sent]) {
         let Damage { rng, share } = self;
         let mut below = |limit: usize| (rng.uniform() * limit.max(1) as f64) as usize;
         if below(1_000_000) as f64 >= *share * 1e6 || bytes.is_empty() || log.is_empty() {
@@ -290,6 +295,7 @@ fn damaged_packets_end_no_program() {
 
 #[test]
 #[ignore = "ten minutes"]
+#[expect(clippy::disallowed_methods, reason = "the test ends by the wall's clock")]
 fn damaged_packets_end_no_program_in_ten_minutes() {
     let begin = std::time::Instant::now();
     let mut seed = 1000;
