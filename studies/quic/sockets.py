@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 import ackclock
 from ackclock.errors import RunFailed
 from studies.kernel.runs import STEAL_PERCENT
@@ -111,7 +113,10 @@ def simulated(link: str) -> list[Figures]:
     found = []
     for summary in done.summaries:
         row = summary["flows"][0]
-        samples = done.series.filter(done.series["seed"] == summary["seed"])["srtt_ms"].drop_nulls().to_list()
+        # The sockets' RTT ends with the connection, which noq may end itself.
+        until = row["quic"]["closed_s"] if row["quic"]["closed_by"] else math.inf
+        of_seed = done.series.filter((pl.col("seed") == summary["seed"]) & (pl.col("time_s") <= until))
+        samples = of_seed["srtt_ms"].drop_nulls().to_list()
         found.append(
             Figures(
                 row["goodput_bps"] or 0.0,

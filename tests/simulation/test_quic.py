@@ -16,7 +16,7 @@ ONOFF = {"kind": "onoff", "rate": "2 Mb/s", "on": "500 ms", "off": "500 ms"}
 
 def run(flow: dict[str, Any], hop: dict[str, Any] | None = None, **options: Any) -> ackclock.Simulation:
     flows = [{"name": "f", "transport": "quic", **flow}]
-    return ackclock.simulate({"hop": [hop or DSL]}, flows, duration="20 s", **options)
+    return ackclock.simulate({"hop": [hop or DSL]}, flows, duration=options.pop("duration", "20 s"), **options)
 
 
 def row(done: ackclock.Simulation, name: str = "f") -> dict[str, Any]:
@@ -132,3 +132,13 @@ def test_same_seed_gives_the_same_run() -> None:
         for _ in range(2)
     )
     assert first == second
+
+
+@pytest.mark.parametrize("control", ["variant", "noq-cubic", "noq-newreno", "noq-bbr3"])
+def test_every_control_shows_what_is_in_flight_and_what_limits_it(control: str) -> None:
+    hop = {**DSL, "queue": {"kind": "droptail", "packets": 60}}
+    done = run({"workload": {"kind": "bulk"}, "quic": {"control": control}}, hop, duration="10 s", sample="100 ms")
+    flight = done.series["flight_bytes"].to_list()
+    assert max(flight) > 20_000
+    shares = row(done)["limited_share"]
+    assert shares["cwnd"] + shares["recovery"] + shares["pacing"] > 0.9

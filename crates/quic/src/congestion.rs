@@ -1,5 +1,6 @@
-//! ackclock's congestion controls in the stack: it counts bytes and packet numbers and reports losses at once, they
-//! count segments of the largest datagram and reductions once a round trip (RFC 9002, sections 7.3 and B.2).
+//! ackclock's congestion controls in the stack, and what the stack's own do not show. The stack counts bytes and packet
+//! numbers and reports losses at once, ours count segments of the largest datagram and reductions once a round trip
+//! (RFC 9002, sections 7.3 and B.2).
 
 use crate::clock::time;
 use crate::delivery_rate::{DeliveryRate, SentPacket};
@@ -12,14 +13,14 @@ use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// RFC 9002, section 7.2.
 const INITIAL_SEGMENTS: u64 = 10;
 const INITIAL_BYTES: u64 = 14_720;
 const MIN_SEGMENTS: f64 = 2.0;
 
-/// What a control shows outside of the stack, which does not: bytes in flight, the window in bytes, and whether it
+/// What a control shows outside of the stack, which shows none of it: bytes in flight, the window in bytes, and whether it
 /// recovers from a loss.
 #[derive(Debug, Default)]
 pub struct Shown {
@@ -28,6 +29,129 @@ pub struct Shown {
     pub recovers: AtomicBool,
     /// Reductions so far.
     pub cuts: AtomicU64,
+}
+
+impl Shown {
+    fn note(&self, in_flight: u64, window: u64, recovers: bool) {
+        self.in_flight.store(in_flight, Ordering::Relaxed);
+        self.window.store(window, Ordering::Relaxed);
+        self.recovers.store(recovers, Ordering::Relaxed);
+    }
+}
+
+/// Makes controls of the stack that show what the stack keeps to itself.
+pub struct WatchedControls {
+    pub of_stack: Arc<dyn ControllerFactory + Send + Sync>,
+    pub shown: Arc<Shown>,
+}
+
+impl ControllerFactory for WatchedControls {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        let of_stack = self.of_stack.clone().build(now, mtu);
+        Box::new(Watched { of_stack, in_flight: 0, recovery_start: None, shown: self.shown.clone() })
+    }
+}
+
+/// A control of the stack's.
+#[derive(Debug)]
+struct Watched {
+    of_stack: Box<dyn Controller>,
+    in_flight: u64,
+    /// The last reduction, until a packet sent after it is acknowledged.
+    recovery_start: Option<Instant>,
+    shown: Arc<Shown>,
+}
+
+impl Watched {
+    fn publish(&self) {
+        self.shown.note(self.in_flight, self.of_stack.window(), self.recovery_start.is_some());
+    }
+}
+
+impl Controller for Watched {
+    fn on_sent(&mut self, now: Instant, bytes: u64, largest: u64) {
+        self.of_stack.on_sent(now, bytes, largest);
+    }
+
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
+        self.of_stack.on_packet_sent(now, bytes, number);
+        self.in_flight += u64::from(bytes);
+        self.publish();
+    }
+
+    fn on_cwnd_limited(&mut self) {
+        self.of_stack.on_cwnd_limited();
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, number: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.of_stack.on_ack(now, sent, bytes, number, app_limited, rtt);
+        self.recovery_start = self.recovery_start.filter(|start| sent <= *start);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.of_stack.on_end_acks(now, in_flight, app_limited, largest);
+        self.in_flight = in_flight;
+        self.publish();
+    }
+
+    fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Instant) {
+        self.of_stack.on_packet_lost(bytes, number, now);
+        self.in_flight = self.in_flight.saturating_sub(u64::from(bytes));
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent: bool,
+        is_ecn: bool,
+        lost_bytes: u64,
+        largest_lost: u64,
+    ) {
+        let before = self.of_stack.window();
+        self.of_stack.on_congestion_event(now, sent, is_persistent, is_ecn, lost_bytes, largest_lost);
+        if self.of_stack.window() < before {
+            self.recovery_start = Some(now);
+            self.shown.cuts.fetch_add(1, Ordering::Relaxed);
+        }
+        self.publish();
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        self.of_stack.on_spurious_congestion_event();
+        self.recovery_start = None;
+        self.publish();
+    }
+
+    fn on_mtu_update(&mut self, mtu: u16) {
+        self.of_stack.on_mtu_update(mtu);
+        self.publish();
+    }
+
+    fn on_ack_frequency_update(&mut self, threshold: u64, max_ack_delay: Duration) {
+        self.of_stack.on_ack_frequency_update(threshold, max_ack_delay);
+    }
+
+    fn window(&self) -> u64 {
+        self.of_stack.window()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        self.of_stack.metrics()
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        let of_stack = self.of_stack.clone_box();
+        Box::new(Watched { of_stack, shown: self.shown.clone(), ..*self })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.of_stack.initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
 }
 
 /// Makes the control of each connection.
@@ -122,14 +246,12 @@ impl OurControl {
         let segment = self.segment;
         let bytes = |segments: f64| (segments.min(1e9) * segment) as u64;
         let (in_flight, recovers) = (self.state().rate.bytes_in_flight, self.state().in_recovery);
-        self.shown.in_flight.store(in_flight, Ordering::Relaxed);
-        self.shown.window.store(self.window, Ordering::Relaxed);
-        self.shown.recovers.store(recovers, Ordering::Relaxed);
         let cc = &self.state().cc;
         let (cwnd, ssthresh, pacing) = (cc.cwnd(), cc.ssthresh(), cc.pacing_rate());
         self.window = bytes(cwnd.max(MIN_SEGMENTS));
         self.ssthresh = ssthresh.is_finite().then(|| bytes(ssthresh));
         self.pacing = pacing.map(|segments| (segments * segment) as u64);
+        self.shown.note(in_flight, self.window, recovers);
     }
 }
 
@@ -219,7 +341,7 @@ impl Controller for OurControl {
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, number: u64, app_limited: bool, rtt: &RttEstimator) {
         let (now, sent) = (time(now), time(sent));
-        let span = |duration: std::time::Duration| Span::from_ns(duration.as_nanos() as u64);
+        let span = |duration: Duration| Span::from_ns(duration.as_nanos() as u64);
         let state = self.state();
         if app_limited {
             state.rate.on_app_limited();

@@ -4,7 +4,7 @@
 use crate::IP_UDP_BYTES;
 use crate::clock::{instant, time};
 use crate::config::{Control, Handshake, QuicConfig, StackControl};
-use crate::congestion::{OurControls, Shown};
+use crate::congestion::{OurControls, Shown, WatchedControls};
 use crate::connection_ids::{ConnectionIds, PlainKey};
 use crate::handshake::PlainTls;
 use ackclock_core::app::{AnyApp, Application, Sink, Socket, StreamWrites};
@@ -121,6 +121,14 @@ fn var(value: u64) -> VarInt {
     VarInt::from_u64(value).unwrap_or(VarInt::MAX)
 }
 
+fn of_stack(control: StackControl, config: &QuicConfig) -> Arc<dyn ControllerFactory + Send + Sync> {
+    match control {
+        StackControl::Cubic => Arc::new(with_window(CubicConfig::default(), config, CubicConfig::initial_window)),
+        StackControl::NewReno => Arc::new(with_window(NewRenoConfig::default(), config, NewRenoConfig::initial_window)),
+        StackControl::Bbr3 => Arc::new(with_window(Bbr3Config::default(), config, Bbr3Config::initial_window)),
+    }
+}
+
 fn transport_config(config: &QuicConfig, shown: &Arc<Shown>) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let factory: Arc<dyn ControllerFactory + Send + Sync> = match config.control {
@@ -130,11 +138,7 @@ fn transport_config(config: &QuicConfig, shown: &Arc<Shown>) -> TransportConfig 
             initial_window: config.initial_window,
             shown: shown.clone(),
         }),
-        Control::Stack(StackControl::Cubic) => Arc::new(with_window(CubicConfig::default(), config, CubicConfig::initial_window)),
-        Control::Stack(StackControl::NewReno) => {
-            Arc::new(with_window(NewRenoConfig::default(), config, NewRenoConfig::initial_window))
-        }
-        Control::Stack(StackControl::Bbr3) => Arc::new(with_window(Bbr3Config::default(), config, Bbr3Config::initial_window)),
+        Control::Stack(control) => Arc::new(WatchedControls { of_stack: of_stack(control, config), shown: shown.clone() }),
     };
     transport
         .congestion_controller_factory(factory)

@@ -10,6 +10,9 @@ use ackclock_core::units::{Span, Time};
 use ackclock_quic::{Control, QuicConfig, QuicEndpoint};
 use std::collections::VecDeque;
 
+/// Arrival, bytes, ECN.
+type Flying = (Time, Box<[u8]>, Ecn);
+
 const SERVER: usize = 0;
 const CLIENT: usize = 1;
 const ONE_WAY_MS: u64 = 50;
@@ -30,7 +33,7 @@ enum Fate {
 struct Dialogue {
     ends: [QuicEndpoint; 2],
     arena: Arena,
-    flying: [VecDeque<(Time, Box<[u8]>, Ecn)>; 2],
+    flying: [VecDeque<Flying>; 2],
     /// Datagrams by end: time in ms and bytes.
     sent: [Vec<(f64, usize)>; 2],
     now: Time,
