@@ -1,6 +1,6 @@
 // The controls: flows, and the keys of the link that the form lists.
 
-import { activeFlows, hasDirection, isHousehold, isOfFlow, linkOf, workloadOf } from "./settings.js";
+import { activeFlows, hasDirection, hasProxy, isHousehold, isOfFlow, linkOf, workloadOf } from "./settings.js";
 
 const STEPS = 1000;
 
@@ -23,7 +23,11 @@ export class Controls {
     this.hops = document.getElementById("hops");
     this.link.append(...catalogue.links.map((link) => option(link.name, link.name)));
     const ofFlows = () => Object.fromEntries(Object.entries(this.settings.edits).filter(([key]) => isOfFlow(key)));
-    this.link.addEventListener("change", () => this.update({ link: this.link.value, edits: ofFlows() }, true));
+    this.link.addEventListener("change", () => {
+      const link = this.link.value;
+      const load = hasProxy(linkOf(catalogue, { link })) ? "flows" : this.settings.load;
+      this.update({ link, load, edits: ofFlows() }, true);
+    });
     document.getElementById("reset").addEventListener("click", () => this.update({ edits: ofFlows() }, true));
     this.open = new Set();
   }
@@ -52,7 +56,7 @@ export class Controls {
     const loads = [option("flows", "one or two flows"), option("household", "a household")];
     const choice = select("load", "What uses the link", loads, load, (name) => this.update({ load: name }, true));
     choice.classList.add("wide");
-    this.loads.replaceChildren(choice);
+    this.loads.replaceChildren(choice, ...this.queues());
     const seed = this.slider("seed", "Seed", { unit: "count", min: 1, max: 100, log: false }, this.settings.seed,
       (number) => this.update({ seed: number }));
     const run = fieldset("Run");
@@ -69,6 +73,30 @@ export class Controls {
       seed,
     );
     this.flows.replaceChildren(...this.settings.flows.map((flow, index) => this.flowGroup(flow, index)), run);
+  }
+
+  // One menu for the queues of the slowest hop in both directions; none where it has no choice of queues.
+  queues() {
+    const hops = this.form.hops(linkOf(this.catalogue, this.settings), this.settings.edits);
+    const choices = hops[slowest(hops)].choices.filter(({ path }) => path[0] === "queue" && path.at(-1) !== "ack");
+    if (!choices.length) return [];
+    const kinds = choices[0].options.filter((name) => choices.every(({ options }) => options.includes(name)));
+    const common = COMMON_QUEUES.filter((name) => kinds.includes(name));
+    const names = [AS_IT_IS, ...common, ...kinds.filter((name) => !common.includes(name))];
+    const isAsItIs = choices.every(({ selected, current }) => selected === current);
+    const isOne = choices.every(({ selected }) => selected === choices[0].selected);
+    const options = names.map((name) => option(name, name));
+    if (!isAsItIs && !isOne) options.unshift(option("", "another in each direction"));
+    const menu = select("queues", "Queue in both directions", options, isAsItIs ? AS_IT_IS : isOne ? choices[0].selected : "", (name) => {
+      const edits = { ...this.settings.edits };
+      for (const { key } of choices) {
+        if (name === AS_IT_IS) delete edits[key];
+        else edits[key] = name;
+      }
+      this.update({ edits }, true);
+    });
+    menu.classList.add("wide");
+    return [menu];
   }
 
   flowGroup(flow, index) {
@@ -148,8 +176,7 @@ export class Controls {
 
   showHops() {
     const hops = this.form.hops(linkOf(this.catalogue, this.settings), this.settings.edits);
-    const rates = hops.map(({ slowest_bps: { down = Infinity, up = Infinity } }) => Math.min(down, up));
-    const bottleneck = rates.indexOf(Math.min(...rates));
+    const bottleneck = slowest(hops);
     const groups = hops.map((form, index) => {
       const { name: hop, choices, sliders } = form;
       const group = index === bottleneck ? fieldset(`Hop ${hop}`) : this.foldable(`Hop ${hop}`);
@@ -249,6 +276,16 @@ export class Controls {
     });
     return field(id, name, box, range);
   }
+}
+
+const AS_IT_IS = "as it is";
+// The queues that stand first in the menu.
+const COMMON_QUEUES = ["fq-codel", "cake", "codel", "droptail"];
+
+// The place of the hop with the smallest rate.
+function slowest(hops) {
+  const rates = hops.map(({ slowest_bps: { down = Infinity, up = Infinity } }) => Math.min(down, up));
+  return rates.indexOf(Math.min(...rates));
 }
 
 const MAIN = ["rate", "delay", "queue", "loss"];

@@ -11,9 +11,9 @@ export function defaults(catalogue) {
   });
   const has = (name) => catalogue.links.some((link) => link.name === name);
   return {
-    link: [catalogue.first, "dsl-16m"].find(has) ?? catalogue.links[0].name,
+    link: [catalogue.first, "cable-100m"].find(has) ?? catalogue.links[0].name,
     edits: {},
-    load: "flows",
+    load: "household",
     variant: "cubic",
     duration_ps: catalogue.scenario.duration_ps,
     seed: catalogue.scenario.seed,
@@ -22,6 +22,9 @@ export function defaults(catalogue) {
 }
 
 export const linkOf = (catalogue, settings) => catalogue.links.find((link) => link.name === settings.link);
+
+// A household has no run over a proxy.
+export const hasProxy = (link) => link.hops.some((hop) => hop.pep);
 
 export const isHousehold = (settings) => settings.load === "household";
 
@@ -129,6 +132,7 @@ export function fromHash(catalogue, form, hash) {
   if (Number.isSafeInteger(seed) && seed >= 0) settings.seed = seed;
   const variants = catalogue.variants.map((one) => one.name);
   if (LOADS.includes(pairs.get("load"))) settings.load = pairs.get("load");
+  else if (hasProxy(linkOf(catalogue, settings)) || [...pairs.keys()].some((key) => /^(flow\d|duration$)/.test(key))) settings.load = "flows";
   if (variants.includes(pairs.get("variant"))) settings.variant = pairs.get("variant");
   settings.flows.forEach((flow, index) => {
     const name = `flow${index + 1}`;

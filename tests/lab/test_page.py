@@ -99,9 +99,13 @@ class Lab:
         return self.page.evaluate("lab.files()")
 
 
+FLOWS = "#load=flows&link=dsl-16m"
+"""Two bulk flows over dsl-16m, instead of the household of the first view."""
+
+
 @pytest.fixture
 def lab(browser: Any, address: str) -> Iterator[Lab]:
-    page = Lab(browser, address)
+    page = Lab(browser, address, FLOWS)
     yield page
     page.context.close()
 
@@ -123,6 +127,53 @@ def test_page_loads_and_writes_nothing_to_the_console(lab: Lab, address: str) ->
     assert lab.messages == []
     assert lab.page.locator("figure .uplot").count() == 4
     assert all(url.startswith((address, "blob:")) for url in lab.requests)
+
+
+@pytest.mark.finding("U26")
+def test_first_view_is_a_household_on_cable_with_a_menu_of_queues(browser: Any, address: str) -> None:
+    lab = Lab(browser, address, viewport={"width": 1280, "height": 900})
+    assert (lab.settings["link"], lab.settings["load"]) == ("cable-100m", "household")
+    assert [row[3] for row in _rows(lab, "targets")] == ["missed"] * 3
+    for seen in ("#link", "#queues", "#verdict", "#targets"):
+        assert lab.page.locator(seen).bounding_box()["y"] < 500
+    lab.page.select_option("#queues", "cake")
+    lab.wait()
+    assert lab.settings["edits"] == {"hop.cable.queue.down": "cake", "hop.cable.queue.up": "cake"}
+    assert [row[3] for row in _rows(lab, "targets")] == ["met"] * 3
+    lab.page.wait_for_timeout(500)  # the address follows with a delay
+    other = Lab(browser, address, lab.page.evaluate("location.hash"))
+    assert other.page.evaluate("lab.summaryText") == lab.page.evaluate("lab.summaryText")
+    assert other.page.input_value("#queues") == "cake"
+    lab.page.select_option("#queues", "as it is")
+    lab.wait()
+    assert lab.settings["edits"] == {} and lab.messages == []
+    for page in (lab, other):
+        page.context.close()
+
+
+def test_menu_of_queues_is_neither_when_the_directions_differ(browser: Any, address: str) -> None:
+    lab = Lab(browser, address, "#link=dsl-16m&hop.dsl.queue.up=fq-codel")
+    assert lab.page.locator("#queues option:checked").inner_text() == "another in each direction"
+    lab.context.close()
+
+
+def test_address_of_flows_without_a_load_is_still_one_of_flows(browser: Any, address: str) -> None:
+    lab = Lab(browser, address, "#link=dsl-16m&flow2=off")
+    assert lab.settings["load"] == "flows"
+    lab.context.close()
+
+
+def test_link_with_a_proxy_is_opened_with_flows(browser: Any, address: str) -> None:
+    lab = Lab(browser, address, "#link=geo-100m-pep")
+    assert (lab.settings["load"], lab.state) == ("flows", "done")
+    lab.page.select_option("#load", "household")
+    lab.wait()
+    assert lab.state == "failed"
+    lab.page.select_option("#link", "dsl-16m")
+    lab.page.select_option("#link", "geo-100m-pep")
+    lab.wait()
+    assert (lab.settings["load"], lab.state) == ("flows", "done")
+    lab.context.close()
 
 
 def test_sentence_is_that_of_simulate(lab: Lab) -> None:
@@ -232,7 +283,7 @@ def test_tunnel_of_an_own_link_has_a_form_and_is_in_the_run_and_its_files(browse
     files = {**files, CATALOGUE: PageFile("application/json", catalogue_with([own], files))}
     with LabServer(files) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        page = Lab(browser, server.url)
+        page = Lab(browser, server.url, "#load=flows")
         assert page.state == "done" and page.messages == []
         with_defaults = page.files()
         assert tomllib.loads(with_defaults["link"])["tunnel"] == [{"kind": "wireguard", "over": ["dsl"]}]
@@ -449,7 +500,7 @@ def test_file_that_is_no_capture_is_an_error_in_the_page(lab: Lab, tmp_path: Pat
 
 @pytest.mark.parametrize("width", [390, 1280, 2560])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("load", ["", "#load=household"])
+@pytest.mark.parametrize("load", ["", FLOWS])
 def test_page_fits_its_window(browser: Any, address: str, width: int, scheme: str, load: str) -> None:
     lab = Lab(browser, address, load, viewport={"width": width, "height": 900}, color_scheme=scheme)
     assert lab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -462,7 +513,7 @@ def test_page_fits_its_window(browser: Any, address: str, width: int, scheme: st
 @pytest.fixture(scope="module")
 def household(browser: Any, address: str) -> Iterator[Lab]:
     """The household on dsl-16m as it is."""
-    page = Lab(browser, address, "#load=household")
+    page = Lab(browser, address, "#link=dsl-16m")
     yield page
     page.context.close()
 
