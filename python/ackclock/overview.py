@@ -14,7 +14,7 @@ from ackclock.input.link.bottleneck import bdp_bytes, slowest_bps
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Hop, base_rtt_ps
 from ackclock.input.scenario.draft import Draft, find_link, no_link, read_draft
 from ackclock.input.scenario.resolution import resolved
-from ackclock.terminal import text_table
+from ackclock.terminal import fits, text_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,6 +27,11 @@ _COLUMNS = ("rate", "delay", "queue")
 """Properties of a hop with a column of their own."""
 _BULK = {"duration": "10 s", "flow": [{"workload": {"kind": "bulk"}}]}
 """Turns a link into a scenario, whose check is the link's."""
+_SOURCE = "Source:"
+"""What the sentence of a link's source begins with."""
+_REST = "`--all` prints every key."
+MAX_HOPS, MAX_FLOWS, MIN_ROWS = 8, 6, 4
+"""Rows of hops and of flows on a screen."""
 _USUAL = {"direction": "down", "count": 1, "start": "0 s"}
 """Values of a flow that need no mention."""
 
@@ -86,17 +91,41 @@ class Overview:
         return replace(self, document={**self.document, "good_for": good_for(self.draft)})
 
     def tables(self) -> list[Table]:
-        """For the terminal."""
+        """Every key, for the terminal."""
+        rows = list(_rows(self.document))
+        further = [f"{_where(row)}: {'; '.join(keys.values())}" for *row, keys in rows if keys]
+        hops = self._hops(rows)
+        hops.caption = "\n".join([*further, *_sentences(self.document)])
+        return [hops, *_flows(self.document)]
+
+    def screen(self) -> tuple[list[Table], list[str]]:
+        """As much as fits 80 columns and 24 lines: tables, and the sentences below them, with what
+        the link is good for last.
+        """
         document = self.document
-        title = f"{self.name}: {document['title']}" if document["title"] else self.name
-        hops = text_table(title, ["hop", "direction", "rate", "delay", "queue"], [])
-        further = []
-        for hop, direction, *columns, rest in _rows(document):
-            hops.add_row(hop, direction, *columns)
-            where = " ".join(filter(None, (hop, direction if direction != "both" else "")))
-            further += [f"{where}: {rest}"] if rest else []
-        hops.caption = "\n".join([*further, *_sentences(document)])
-        return [hops, *_flows(document)]
+        rows = list(_rows(document))
+        further = [(_where(row), keys) for *row, keys in rows if keys]
+        facts = list(_sentences(document))
+        without_source = [fact for fact in facts if not fact.startswith(_SOURCE)]
+        whole = [f"{where}: {'; '.join(keys.values())}" for where, keys in further]
+        named = [f"{where}: also {', '.join(keys)}." for where, keys in further]
+        # What is left out first where the screen is too small for all.
+        choices = [(MAX_HOPS, MAX_FLOWS, [*whole, *facts])]
+        for hops, flows in ((MAX_HOPS, MAX_FLOWS), (MIN_ROWS, MIN_ROWS)):
+            kept = ([*whole, *without_source], [*named, *facts], [*named, *without_source], without_source)
+            choices += [(hops, flows, [_REST, *lines]) for lines in kept]
+        for hops, flows, lines in choices:
+            tables = [self._hops(rows[:hops]), *_flows(document, flows)]
+            if fits(tables, lines):
+                break
+        return tables, lines
+
+    def _hops(self, rows: Sequence[_Row]) -> Table:
+        title = f"{self.name}: {self.document['title']}" if self.document["title"] else self.name
+        table = text_table(title, ["hop", "direction", "rate", "delay", "queue"], [])
+        for *row, _ in rows:
+            table.add_row(*row)
+        return table
 
 
 def overview(name: str) -> Overview:
@@ -147,10 +176,19 @@ def _bottleneck(hops: Sequence[Hop], direction: str) -> Bottleneck:
     }
 
 
-def _rows(document: OverviewDocument) -> Iterator[tuple[str, ...]]:
+_Row = tuple[str, str, str, str, str, Mapping[str, str]]
+"""Hop, direction, rate, delay, queue, and the texts of the other keys."""
+
+
+def _where(row: Sequence[str]) -> str:
+    hop, direction, *_ = row
+    return hop if direction == "both" else f"{hop} {direction}"
+
+
+def _rows(document: OverviewDocument) -> Iterator[_Row]:
     """A row for each direction of each hop; one for both if they are equal."""
     for hop in document["hops"]:
-        sides: dict[str, tuple[str, ...]] = {}
+        sides: dict[str, tuple[str, str, str, Mapping[str, str]]] = {}
         for direction in [hop["only"]] if "only" in hop else DIRECTIONS:
             own = {key: value for key, value in hop.items() if key not in ("name", "only")}
             for key in PER_DIRECTION:
@@ -165,10 +203,12 @@ def _rows(document: OverviewDocument) -> Iterator[tuple[str, ...]]:
                 # A droptail queue says by its kind how it drops.
                 own["queue"] = {key: value for key, value in queue.items() if (key, value) != ("drop", "tail")}
             texts = {key: setting_text(value) for key, value in own.items() if value not in ABSENT}
-            rest = "; ".join(f"{key}: {text}" for key, text in texts.items() if key not in _COLUMNS)
-            sides[direction] = (*(texts.get(key, "-") for key in _COLUMNS), rest)
-        if len(sides) == 2 and len(set(sides.values())) == 1:
-            sides = {"both": sides.popitem()[1]}
+            rest = {key: f"{key}: {text}" for key, text in texts.items() if key not in _COLUMNS}
+            rate, delay, queue = (texts.get(key, "-") for key in _COLUMNS)
+            sides[direction] = (rate, delay, queue, rest)
+        first, *others = sides.values()
+        if others == [first]:
+            sides = {"both": first}
         for direction, side in sides.items():
             yield (hop["name"], direction, *side)
 
@@ -178,7 +218,7 @@ def _sentences(document: OverviewDocument) -> Iterator[str]:
         keys = {key: value for key, value in tunnel.items() if key != "over"}
         yield f"Tunnel over {', '.join(tunnel['over'])}: {setting_text(keys)}."
     if document["source"]:
-        yield f"Source: {document['source']}."
+        yield f"{_SOURCE} {document['source']}."
     yield f"RTT without queues and transmission times: {milliseconds(document['base_rtt_ms'])}."
     for direction, found in document["directions"].items():
         if found["bottleneck_bps"]:
@@ -188,8 +228,6 @@ def _sentences(document: OverviewDocument) -> Iterator[str]:
             )
         else:
             yield f"No rate limits the direction {direction}."
-    if good := document.get("good_for"):
-        yield f"Today: {good['text'][:1].lower()}{good['text'][1:]}"
     if fit := document.get("fit"):
         known = [one for one in fit.get("parameters", ()) if one.get("status") == "identified"]
         yield f"Fitted to captures: {len(known)} parameters are identified; `[fit]` in the file has their intervals."
@@ -201,14 +239,18 @@ def _sentences(document: OverviewDocument) -> Iterator[str]:
         if sweep := document["sweep"]:
             swept = ", ".join(f"`{path}` ({len(values)} values)" for path, values in sweep.items())
             yield f"Sweep over {swept}; shown is the first setting."
+    if good := document.get("good_for"):
+        yield f"Today: {good['text'][:1].lower()}{good['text'][1:]}"
 
 
-def _flows(document: OverviewDocument) -> list[Table]:
+def _flows(document: OverviewDocument, rows: int | None = None) -> list[Table]:
+    """The first flows of a scenario, all without `rows`."""
     if "scenario" not in document:
         return []
     shared = document["scenario"]["tcp"]
     table = text_table("Flows", ["flow", "workload", "variant", "receive buffer", "further keys"], [])
-    for flow in document["scenario"]["flow"]:
+    flows = document["scenario"]["flow"]
+    for flow in flows[:rows]:
         tcp = {**shared, **flow}
         further = {
             key: value
@@ -232,4 +274,6 @@ def _flows(document: OverviewDocument) -> list[Table]:
             "-" if is_udp else setting_text(tcp.get("receive_buffer", "-")),
             setting_text(further) or "-",
         )
+    if rows is not None and (left := len(flows) - rows) > 0:
+        table.caption, table.caption_justify = f"{left} further flow{'s' * (left > 1)}.", "left"
     return [table]

@@ -114,6 +114,12 @@ class Result(ABC):
         """The tables that the command prints, as tables of rich."""
         return list(self._tables())
 
+    def screen(self) -> tuple[list[Table], list[str]]:
+        """What the command prints without `--all`: tables, and the sentences below them, which fit
+        80 columns and 24 lines where the command has such a form.
+        """
+        return self.tables(), []
+
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__}: {self._title()}"]
         tables = list(self._tables())

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from ackclock.documents.compare import Comparison as ComparisonDocument
     from ackclock.documents.reproduce import PaperOnLink
     from ackclock.documents.simulate import Sweep as SweepDocument
     from ackclock.plot.figure import Plot
@@ -115,6 +116,13 @@ class FolderResult(Result):
 
         return [totals_table(self._document["totals"], self._document.get("totals_by", {}))]
 
+    def screen(self) -> tuple[list[Table], list[str]]:
+        if self._kind == COMPARE:
+            from ackclock.comparison.screen import screen
+
+            return screen(cast("ComparisonDocument", self._document))
+        return super().screen()
+
     def _frame_rows(self) -> Mapping[str, int]:
         import polars as pl
 
@@ -164,9 +172,9 @@ def write_report(folder: Path | str) -> Path:
     return target
 
 
-def write_files(folder: Path, format_: str) -> list[Path]:
-    """Write the figures (svg, pdf, png) of a run's report, or its tables (csv), as files of their
-    own into the run folder; return the paths.
+def write_files(folder: Path, format_: str, *, dark: bool = False) -> list[Path]:
+    """Write the figures (svg, pdf, png) of a run's report, for dark paper if asked for, or its
+    tables (csv), as files of their own into the run folder; return the paths.
 
     Raises:
         InputError: another format, or the folder holds no finished run.
@@ -185,7 +193,7 @@ def write_files(folder: Path, format_: str) -> list[Path]:
             f"figures require altair and vl-convert ({error})", "pip install 'ackclock[report]'", option="--format"
         ) from None
     with damage_named(folder):
-        return figure_files(page, folder, format_)
+        return figure_files(page, folder, format_, dark=dark)
 
 
 def _finished(folder: Path) -> RunKind:

@@ -144,14 +144,17 @@ def grid(columns: Sequence[TextColumn]) -> tuple[list[str], list[str]]:
 
 def narrow(table: Table, width: int) -> list[tuple[str, str]] | None:
     """A table that is too wide for a terminal, as lines of at most `width` columns with their rich
-    styles; None if the table fits and has no notes below it.
+    styles; None if the table fits, has no notes below it, and is as wide as its title, which rich
+    would wrap.
 
     The text of the last column is below each row. Other columns are split into several tables with
     the same leading columns, or into a paragraph per row if there is more text.
     """
     columns = columns_of(table)
     fits = _span([min(column.width, MAX_TEXT) if column.wraps else column.width for column in columns]) <= width
-    if fits and not isinstance(table, TextBelow) and not table.caption:
+    whole = _span([column.width for column in columns])
+    has_wide_title = whole < len(str(table.title or "")) and whole <= width
+    if fits and not isinstance(table, TextBelow) and not table.caption and not has_wide_title:
         return None
     long_text = columns[-1].wraps and columns[-1].width > MAX_TEXT
     below = columns.pop() if long_text or isinstance(table, TextBelow) else None

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from ackclock import cli
-from ackclock.terminal import SCREEN
+from ackclock.comparison.screen import MAX_LINES
+from ackclock.input.link import packaged_links
+from ackclock.terminal import PROMPT, SCREEN
 from tests.support import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -21,11 +23,11 @@ def screen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     monkeypatch.setenv("COLUMNS", str(SCREEN[0]))
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str) -> list[str]:
+    def run(*arguments: str, lines: int = SCREEN[1]) -> list[str]:
         assert cli.run([*arguments, "--quiet"]) == 0
         printed = capsys.readouterr().out.rstrip("\n").splitlines()
         rows = [line[at : at + SCREEN[0]] for line in printed for at in range(0, max(1, len(line)), SCREEN[0])]
-        assert len(rows) <= SCREEN[1], "\n".join(printed)
+        assert len(rows) <= lines, "\n".join(printed)
         return printed
 
     return run
@@ -52,6 +54,11 @@ def test_household_fits_a_screen_with_the_verdict_last(screen: Screen) -> None:
     lines = screen("simulate", "--household", "cable-100m", "--no-report")
     assert lines[0] == "What people feel" and any("6 x page" in line for line in lines)
     assert "a call (MOS" in " ".join(lines[-2:])
+    assert any("round trips per minute" in line and "grade D." in line for line in lines[-4:])
+
+
+def test_simulation_without_a_game_has_no_grade(screen: Screen) -> None:
+    assert "grade" not in " ".join(screen("simulate", str(EXAMPLES / "bloated-line.toml"), "--no-report"))
 
 
 def test_rest_is_printed_on_request(screen: Screen, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,6 +90,73 @@ def test_analysis_fits_a_screen(screen: Screen) -> None:
     captures = [f"run/captures/upload.{end}.pcap" for end in ("client", "server")]
     screen("analyze", captures[0])
     screen("analyze", *captures)
+
+
+LINKS = ("dsl-16m", "cable-100m", "lte-fixed-10m", "wimax-nist", "cable-ricochet", "geo-satellite")
+FEW = ("--variants", "cubic,bbr", "--seeds", "1")
+IN_THE_GATE = [link for link in LINKS if link != "cable-100m"]  # its household takes ten seconds
+SLOW = [("cable-100m", FEW), *((link, ()) for link in LINKS)]
+
+
+def _verdict(lines: list[str]) -> str:
+    """The lines from the last one that begins a recommendation."""
+    start = max(number for number, line in enumerate(lines) if line.startswith(("Use ", "Keep ")))
+    return " ".join(lines[start:])
+
+
+@pytest.mark.parametrize(
+    ("link", "options"),
+    [*((link, FEW) for link in IN_THE_GATE), *(pytest.param(*one, marks=pytest.mark.slow) for one in SLOW)],
+)
+@pytest.mark.finding("U30")
+def test_comparison_has_20_lines_with_the_verdict_last(link: str, options: tuple[str, ...], screen: Screen) -> None:
+    lines = screen("compare", link, *options, "--no-report", lines=MAX_LINES)
+    verdict = _verdict(lines)
+    assert verdict.endswith(("has what to type.", "by this rule.", "by this rule without harm.", "ms.")), verdict
+    assert sum("`--all` prints" in line for line in lines) == 1
+
+
+@pytest.mark.parametrize("goal", ["throughput", "latency", "fairness"])
+def test_comparison_of_transfers_has_20_lines_with_the_verdict_last(goal: str, screen: Screen) -> None:
+    options = ("--variants", "cubic,reno,vegas", "--flows", "2", "--opposite", "1", "--quick", "--no-report")
+    axes = ("--queue", "link,fq-codel", "--ack-policy", "link,safe", "--ack", "none,acc", "--buffers", "auto")
+    lines = screen("compare", "dsl-16m", "--goal", goal, *options, *axes, lines=MAX_LINES)
+    assert lines[0].startswith("TCP over") and "buffers" not in lines[2]
+    assert "of goodput at a p95 RTT" in _verdict(lines)
+
+
+def test_whole_comparison_is_printed_on_request(screen: Screen, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("compare", "dsl-16m", *FEW, "--no-report", "--out", "run")
+    brief = screen(*options, lines=MAX_LINES)
+    assert cli.run([*options, "--quiet", "--all"]) == 0
+    whole = capsys.readouterr().out
+    assert "The goal household counts" in whole and "All choices" in whole
+    assert screen("show", "run", lines=MAX_LINES) == brief
+
+
+NAMES = sorted(packaged_links())
+SHOWN_IN_THE_GATE = ("dsl-16m", "docsis-3.1", "geo-100m-pep", "expedience-campus", "gpon")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in SHOWN_IN_THE_GATE else pytest.mark.slow) for name in NAMES]
+)
+def test_link_is_shown_in_a_screen_with_what_it_is_good_for_last(name: str, screen: Screen) -> None:
+    lines = screen("show", name, lines=SCREEN[1] - PROMPT)
+    assert lines[0].startswith(f"{name}: ")
+    if name != "geo-100m-pep":  # no household runs over its proxies
+        start = next(number for number, line in enumerate(lines) if line.startswith("Today: "))
+        assert not any(line.startswith(("Bottleneck", "RTT", "Source")) for line in lines[start:])
+
+
+@pytest.mark.parametrize("name", ["metrics-cache", "cell", "biad-wimax"])
+def test_scenario_is_shown_in_a_screen(name: str, screen: Screen, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = str(EXAMPLES / f"{name}.toml")
+    lines = screen("show", scenario)
+    assert cli.run(["show", scenario, "--all"]) == 0
+    whole = capsys.readouterr().out
+    assert ("`--all` prints every key." in lines) == (name != "cell")
+    assert whole.splitlines()[0].startswith(lines[0][:40])
 
 
 @pytest.mark.slow

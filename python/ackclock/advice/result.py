@@ -88,6 +88,11 @@ class Advice(Result):
 
         return tables(self.document)
 
+    def screen(self) -> tuple[list[Table], list[str]]:
+        from ackclock.advice.tables import screen
+
+        return screen(self.document)
+
 
 def read_folder(folder: Path) -> Advice:
     """The advice in a finished run folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -58,7 +59,7 @@ def advise(
     quiet: Quiet = False,
 ) -> None:
     """What to change of the hosts or the link, by how much it helps, and what to type."""
-    from ackclock.advice.tables import lines, screen, tables
+    from ackclock.advice.tables import lines, tables
     from ackclock.advisor import advise as advice
     from ackclock.cli.address_space import Need, check_address_space
     from ackclock.cli.output import deliver
@@ -80,12 +81,13 @@ def advise(
             verify=verify,
             may_harm=may_harm,
         )
+    screen = cache(result.screen)
     deliver(
         lambda: result.document,
-        lambda: tables(result.document) if every else screen(result.document)[0],
+        lambda: tables(result.document) if every else screen()[0],
         result.folder,
         report=report,
         json=json,
         quiet=quiet,
-        lines=lambda: ["", *lines(result.document, every=True)] if every else screen(result.document)[1],
+        lines=lambda: ["", *lines(result.document, every=True)] if every else screen()[1],
     )

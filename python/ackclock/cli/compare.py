@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +19,9 @@ def compare(
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: 3 seeds, --duration auto, buffers of 64 KiB, auto and path.")
     ] = False,
-    all_: Annotated[bool, typer.Option("--all", help="Print all rows of the ranking, not the first ten.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Print all choices with their reasons and prices, not one screen.")
+    ] = False,
     report: Report = True,
     json: Json = False,
     seed: Seed = None,
@@ -41,11 +44,13 @@ def compare(
         chosen["seeds"] = [seed]
     with typed(option_names(CompareArguments)), progress("compare", quiet=quiet) as update:
         comparison = run_comparison(**chosen, keep=True, progress=update)
+    screen = cache(comparison.screen)
     deliver(
         lambda: comparison.document,
-        lambda: tables(comparison, all_rows=all_),
+        lambda: tables(comparison, all_rows=True) if all_ else screen()[0],
         comparison.folder,
         report=report,
         json=json,
         quiet=quiet,
+        lines=lambda: () if all_ else screen()[1],
     )

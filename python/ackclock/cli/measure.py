@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,7 +68,7 @@ def measure(
     from ackclock.measurement.result import MeasurementFailed
     from ackclock.measurement.run import measure as run
     from ackclock.measurement.schedule import Schedule
-    from ackclock.measurement.terminal_tables import measurement_tables, screen_lines, screen_tables
+    from ackclock.measurement.terminal_tables import measurement_tables
 
     arguments = MeasureArguments(**given)
     if every is not None and arguments.out is None:
@@ -102,14 +103,15 @@ def measure(
             return run(**{**further, "plan": asked, "out": folder, "force": force, "progress": update})
 
     def show(done: Measurement) -> None:
+        screen = cache(done.screen)
         deliver(
             lambda: done.document,
-            lambda: measurement_tables(done.document) if all_ else screen_tables(done.document),
+            lambda: measurement_tables(done.document) if all_ else screen()[0],
             done.folder,
             report=report,
             json=json,
             quiet=quiet,
-            lines=lambda: () if all_ else screen_lines(done.document),
+            lines=lambda: () if all_ else screen()[1],
         )
 
     if every is not None:

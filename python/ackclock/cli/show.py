@@ -20,11 +20,12 @@ def show(
             callback=packaged_name,
         ),
     ],
+    all_: Annotated[bool, typer.Option("--all", help="Print every key and each row, not one screen.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """A link, a scenario or a run in one screen."""
-    from ackclock.cli.output import print_json, print_tables
+    from ackclock.cli.output import print_json, print_lines, print_tables
 
     if Path(name).is_dir() or "://" in name:
         from ackclock import api
@@ -32,10 +33,11 @@ def show(
 
         run = api.open_run(name)
         with damage_named(run.folder or Path(name)):
-            if json:
-                print_json(run.document)
-            else:
-                print_tables(run.tables())
+            tables, lines = ([], []) if json else (run.tables(), []) if all_ else run.screen()
+        if json:
+            print_json(run.document)
+        print_tables(tables)
+        print_lines(lines)
         return
 
     from ackclock.cli.address_space import Need, has_room
@@ -46,5 +48,7 @@ def show(
         shown = shown.with_good_for()
     if json:
         print_json(shown.document)
-    else:
-        print_tables(shown.tables())
+        return
+    tables, lines = (shown.tables(), []) if all_ else shown.screen()
+    print_tables(tables)
+    print_lines(lines)

@@ -66,7 +66,6 @@ def simulate(
     from ackclock.simulation.household import household_draft
     from ackclock.simulation.qlog import write_qlog
     from ackclock.simulation.run import default_folder, simulate_scenario
-    from ackclock.simulation.screen import Screen
     from ackclock.simulation.sweep import check_points
     from ackclock.simulation.terminal_tables import simulation_tables
     from ackclock.storage.remote_folder import finished, shown
@@ -119,13 +118,13 @@ def simulate(
     if qlog and simulation.folder:
         files = write_qlog(simulation.folder, simulation.flows, simulation.frames["series"], name)
         remark(f"qlog: {', '.join(map(str, files))}", quiet=quiet)
-    screen = cache(lambda: Screen.of(simulation.summaries, simulation.household))
+    screen = cache(simulation.screen)
     deliver(
         lambda: simulation.document,
-        lambda: simulation_tables(simulation) if all_ else screen().tables,
+        lambda: simulation_tables(simulation) if all_ else screen()[0],
         simulation.folder,
         report=report,
         json=json,
         quiet=quiet,
-        lines=lambda: () if all_ else screen().lines,
+        lines=lambda: () if all_ else screen()[1],
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ackclock.format import joined, rate, rate_range, sentence
@@ -65,22 +66,29 @@ def reasons(document: Comparison) -> list[str]:
     refused = [choice for choice in judgement["choices"] if choice["harm"]]
     parts = [formula(judgement["goal"], FEWEST) + _bound(judgement)]
     if after is None:
-        others = len(judgement["choices"]) - 1
-        parts.append(
-            f"None of the {others} other choices does better by this rule{' without harm' if refused else ''}."
-        )
+        parts.append(_none_better(judgement))
     else:
         parts += filter(None, [_queue_alone(document, after), _as_good(document, after)])
     parts += _better_for_one(document, after or before)
-    for choice in refused[:2]:
-        harm = "; ".join(one["text"] for one in choice["harm"] or ())
-        parts.append(f"{_in_words(document, choice)} is not recommended: {harm}.")
+    parts += [_refused(document, choice) for choice in refused[:2]]
     if after is not None:
         variant, queue = _params(document, after)
         who = ["the queue is that of the device before the bottleneck"] if queue != AS_IS else []
         who += ["each sender has its own congestion control"] if variant != _usual(document) else []
         parts.append(f"{sentence('; '.join(who))}. `ackclock advise` has what to type.")
     return parts
+
+
+def _none_better(judgement: Judgement) -> str:
+    others = len(judgement["choices"]) - 1
+    without_harm = " without harm" if any(choice["harm"] for choice in judgement["choices"]) else ""
+    return f"None of the {others} other choices does better by this rule{without_harm}."
+
+
+def _refused(document: Comparison, choice: ScoredChoice) -> str:
+    """Why a choice is not recommended."""
+    harm = "; ".join(one["text"] for one in choice["harm"] or ())
+    return f"{_in_words(document, choice)} is not recommended: {harm}."
 
 
 def _bound(judgement: Judgement) -> str:
@@ -152,19 +160,24 @@ def _feels(before: ScoredChoice, after: ScoredChoice | None) -> str:
 
 def _met_text(document: Comparison, before: ScoredChoice, after: ScoredChoice | None = None) -> str:
     """How many of the goal's targets are met, and the rates."""
+    text, rates = _count_text(document, before, after), _rates(document, before)
+    if after is None:
+        return f"{text}; {', '.join(f'{name} gets {rate(bps)}' for name, bps in rates.items())}."
+    others = _rates(document, after)
+    changes = ", ".join(f"{name} gets {rate(bps)}, now {rate(others[name])}" for name, bps in rates.items())
+    return f"{text}; {changes}."
+
+
+def _count_text(document: Comparison, before: ScoredChoice, after: ScoredChoice | None) -> str:
+    """How many of the goal's targets are met, and which are not."""
     goal = _judgement(document)["goal"]
     was, of = _met(goal, before), len(targets_of_goal(goal))
-    rates = _rates(document, before)
     if after is None:
-        text = f"{was} of {of} targets {'is' if of == 1 else 'are'} met"
-        return f"{text}; {', '.join(f'{name} gets {rate(bps)}' for name, bps in rates.items())}."
-    now, others = _met(goal, after), _rates(document, after)
+        return f"{was} of {of} targets {'is' if of == 1 else 'are'} met"
     counted = {target.app for target in targets_of_goal(goal)}
     missed = [target["app"] for target in after["targets"] if not target["met"] and target["app"] in counted]
     but = f" (not {' and '.join(missed)})" if 0 < len(missed) < of else ""
-    text = f"{now} of {of} targets {'is' if of == 1 else 'are'} met{but}, {was} as it is"
-    changes = ", ".join(f"{name} gets {rate(bps)}, now {rate(others[name])}" for name, bps in rates.items())
-    return f"{text}; {changes}."
+    return f"{_met(goal, after)} of {of} targets {'is' if of == 1 else 'are'} met{but}, {was} as it is"
 
 
 def _met(goal: str, choice: ScoredChoice) -> int:
@@ -272,13 +285,80 @@ def tables(document: Comparison) -> list[Table]:
     if seeds > 1:
         felt.caption = f"Medians over {seeds} seeds, in parentheses their range."
         felt.caption_justify = "left"
-    every = text_table("All choices", ["queue", "variant"], [head for head, _ in _COLUMNS])
-    for choice in _judgement(document)["choices"]:
-        variant, queue = _params(document, choice)
-        every.add_row(AS_IT_IS if queue == AS_IS else queue, variant, *_cells(document, choice))
+    every = _choices_table(document, "All choices", _judgement(document)["choices"])
     every.caption = "\n".join(reasons(document))
     every.caption_justify = "left"
     return [felt, every]
+
+
+def screen_tables(document: Comparison, rows: int) -> list[Table]:
+    """What people feel without its ranges; then the best choice with each queue, of at most `rows`
+    queues, or the best choices where there is one queue.
+    """
+    from ackclock.terminal import text_table
+
+    before, after = _before_and_after(document)
+    seeds = _judgement(document)["seeds"]
+    heads = [AS_IT_IS, *([f"with {_short(document, after)}"] if after else []), "wanted"]
+    found = [text_table(f"A household on {_called(document)}", ["", *heads], [])]
+    for row in _felt_rows(document, before, after, ranges=False):
+        found[0].add_row(*row)
+    choices = _judgement(document)["choices"]
+    best = _best_of_each_queue(document, after or before)
+    title = "The best choice with each queue"
+    if len(best) == 1:
+        title, best = "The best choices", [choice for choice in choices if not choice["harm"]]
+    if rows > 1 and len(choices) > 2:
+        found.append(_choices_table(document, title, best[:rows]))
+    medians = f"Medians over {seeds} seeds. " if seeds > 1 else ""
+    found[-1].caption = f"{medians}`--all` prints all {len(choices)} choices, the ranges and the rule."
+    found[-1].caption_justify = "left"
+    return found
+
+
+def _called(document: Comparison) -> str:
+    """The link as a word: its name, or the title of one without."""
+    name = document["link"]
+    return (document["title"] or "this link") if name == "inline" else PurePath(name).name
+
+
+def _best_of_each_queue(document: Comparison, answer: ScoredChoice) -> list[ScoredChoice]:
+    """The best choice with each queue that is not refused, best first; `answer` with its own."""
+    found = {_params(document, answer)[1]: answer}
+    choices = _judgement(document)["choices"]
+    for choice in choices:
+        if not choice["harm"]:
+            found.setdefault(_params(document, choice)[1], choice)
+    return [choice for choice in choices if choice in found.values()]
+
+
+def screen_sentences(document: Comparison) -> list[str]:
+    """What is to be known beside the verdict, the most important first."""
+    before, after = _before_and_after(document)
+    refused = [choice for choice in _judgement(document)["choices"] if choice["harm"]]
+    found = [*_better_for_one(document, after or before), *(_refused(document, choice) for choice in refused[:1])]
+    if after is not None:
+        found += filter(None, [_queue_alone(document, after), _as_good(document, after)])
+    return found
+
+
+def screen_verdict(document: Comparison) -> str:
+    """The answer without the figures that the table of what people feel has."""
+    before, after = _before_and_after(document)
+    count = _count_text(document, before, after)
+    if after is None:
+        return f"Keep the link as it is: {count}. {_none_better(_judgement(document))}"
+    return f"Use {_change(document, after)}: {count}. `ackclock advise` has what to type."
+
+
+def _choices_table(document: Comparison, title: str, choices: Sequence[ScoredChoice]) -> Table:
+    from ackclock.terminal import text_table
+
+    table = text_table(title, ["queue", "variant"], [head for head, _ in _COLUMNS])
+    for choice in choices:
+        variant, queue = _params(document, choice)
+        table.add_row(AS_IT_IS if queue == AS_IS else queue, variant, *_cells(document, choice))
+    return table
 
 
 AS_IT_IS = "as it is"
@@ -298,33 +378,35 @@ def _cells(document: Comparison, choice: ScoredChoice) -> list[str]:
     return [met, *felt, *rates]
 
 
-def _felt_rows(document: Comparison, before: ScoredChoice, after: ScoredChoice | None) -> list[list[str]]:
+def _felt_rows(
+    document: Comparison, before: ScoredChoice, after: ScoredChoice | None, *, ranges: bool = True
+) -> list[list[str]]:
     """For each application its name, what people feel as it is and with the change, and the target;
     then the rates.
     """
     rows = []
     for at, target in enumerate(before["targets"]):
-        sides = [_with_range(one["targets"][at]) for one in (before, after) if one]
+        sides = [_with_range(one["targets"][at], ranges=ranges) for one in (before, after) if one]
         rows.append([target["app"], *sides, _TARGETS[target["app"]].wanted])
     for name, metric in BULK:
-        sides = [_rate(_of_household(document, one).get(metric)) for one in (before, after) if one]
+        sides = [_rate(_of_household(document, one).get(metric), ranges=ranges) for one in (before, after) if one]
         rows.append([name, *sides, ""])
     return rows
 
 
-def _with_range(target: HouseholdTarget) -> str:
+def _with_range(target: HouseholdTarget, *, ranges: bool) -> str:
     known, lo, hi = _TARGETS[target["app"]], target["lo"], target["hi"]
     if lo is None or hi is None or target["felt_text"] == NEVER:
         return target["shown"]
-    ends = [known.figure(end).partition(" times")[0] for end in (lo, hi)]
     shown = target["shown"].replace(" times its time alone", " x alone")
-    return shown if ends[0] == ends[1] else f"{shown} ({ends[0]} to {ends[1]})"
+    ends = [known.figure(end).partition(" times")[0] for end in (lo, hi)]
+    return shown if not ranges or ends[0] == ends[1] else f"{shown} ({ends[0]} to {ends[1]})"
 
 
-def _rate(bps: Estimate | None) -> str:
+def _rate(bps: Estimate | None, *, ranges: bool) -> str:
     if bps is None or bps["mean"] is None:
         return "-"
-    if bps["lo"] is None or bps["hi"] is None or rate(bps["lo"]) == rate(bps["hi"]):
+    if not ranges or bps["lo"] is None or bps["hi"] is None or rate(bps["lo"]) == rate(bps["hi"]):
         return rate(bps["mean"])
     return f"{rate(bps['mean'])} ({rate_range(bps['lo'], bps['hi'])})"
 

@@ -262,6 +262,11 @@ class Comparison(Result):
 
         return tables(self)
 
+    def screen(self) -> tuple[list[Table], list[str]]:
+        from ackclock.comparison.screen import screen
+
+        return screen(self.document)
+
     def _cell(self, ranked: Ranked) -> ComparedCell:
         cell = {
             **ranked.configuration.params,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ackclock.comparison import household_answer
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ackclock.comparison.result import Comparison
-    from ackclock.documents.compare import ComparedCell, Rank
+    from ackclock.documents.compare import ComparedCell, MeasuredRow, Rank, RecordingPart
+    from ackclock.documents.parts import Estimate, Metrics
+    from ackclock.report.run_input import HopTable
 
 
 MAX_ROWS = 10
@@ -38,7 +42,11 @@ def tables(comparison: Comparison, *, all_rows: bool = False) -> list[Table]:
         notes += sentences(use.as_json() for use in comparison.recordings)
         found[1].caption = "\n".join([str(found[1].caption), *notes])
         return found
-    found = [ranking_table(comparison, all_rows=all_rows), *price_table(comparison), *measured_table(comparison)]
+    found = [
+        ranking_table(comparison, all_rows=all_rows),
+        *price_table(comparison),
+        *measured_table(comparison.measured),
+    ]
     found[-1].caption = "\n".join(filter(None, [str(found[-1].caption or ""), *paragraphs(comparison.document)]))
     return found
 
@@ -52,10 +60,11 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
     from ackclock.comparison.ranking import equal_configurations
     from ackclock.terminal import TextBelow
 
-    same_as = {ranked.configuration.label: ranked.same_as for ranked in comparison.ranking}
-    first = comparison.best.metrics
-    factor, unit = _goodput_unit(first)
-    path = _varied(comparison)
+    ranking = [ranked.as_json() for ranked in comparison.ranking]
+    metrics = {
+        r.configuration.label: {name: of.as_json() for name, of in r.metrics.items()} for r in comparison.ranking
+    }
+    same_as = {ranked["label"]: ranked["same_as"] for ranked in ranking}
     table = TextBelow(
         title=f"TCP over {comparison.title or comparison.link}",
         title_justify="left",
@@ -63,53 +72,100 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
         box=None,
         pad_edge=False,
     )
-    for column, justify in (
-        ("rank", "right"),
-        ("variant", "left"),
-        ("buffers", "left"),
-        ("delayed\nACK", "left"),
-        *((name, "left") for name, _ in path),
-        (f"goodput\n{unit}", "right"),
-        ("95 %\ninterval", "right"),
-        ("p95 RTT\nms", "right"),
-        ("retrans-\nmitted %", "right"),
-        *([("Jain", "right")] if "jain" in first else []),
-        *([(f"opposite\n{unit}", "right")] if "opposite_goodput_bps" in first else []),
-        ("why", "left"),
-    ):
-        table.add_column(column, justify="right" if justify == "right" else "left", no_wrap=column != "why")
+    columns = ranking_columns(ranking, metrics)
+    for column in columns:
+        table.add_column(column.head, justify="right" if column.is_number else "left", no_wrap=True)
+    table.add_column("why")
     notes = []
     if (value := comparison.asymmetry) is not None:
         notes.append(f"k = {value.k:.3g}: {implied(value.k)}.")
-    if warning := recorded_warning(comparison.scenario["hop"]):
-        notes.append(warning)
-    notes += sentences(use.as_json() for use in comparison.recordings)
-    notes += comparison.notes
-    lines = [ranked for ranked in comparison.ranking if not ranked.same_as]
+    uses = [use.as_json() for use in comparison.recordings]
+    notes += warnings(comparison.scenario["hop"], uses, comparison.notes)
+    lines = own_rows(ranking)
     if len(lines) > MAX_ROWS and not all_rows:
         notes.append(f"{len(lines) - MAX_ROWS} further rows: --all, the report, or --json.")
         lines = lines[:MAX_ROWS]
     table.caption = "\n".join(notes)
     for ranked in lines:
-        choice, metrics = ranked.configuration, ranked.metrics
-        goodput = metrics.get("goodput_bps")
-        buffers = choice.send_buffer
-        if choice.receive_buffer != buffers:
-            buffers = f"{buffers} / {choice.receive_buffer}"
-        table.add_row(
-            f"{ranked.rank}{tie_mark(ranked.as_json()) or ' '}",
-            choice.variant,
-            *((buffers, "on" if choice.delayed_ack else "off") if choice.transport == TCP else ("-", "-")),
-            *(STACK if choice.params[key] == QUIC else str(choice.params[key]) for _, key in path),
-            _mean(goodput, 1.0 / factor, 3),
-            _range(goodput, factor),
-            _mean(metrics.get("rtt_p95_ms"), 1.0, 1),
-            _mean(metrics.get("retransmission_rate"), 100.0, 2),
-            *([_mean(metrics.get("jain"), 1.0, 3)] if "jain" in first else []),
-            *([_mean(metrics.get("opposite_goodput_bps"), 1.0 / factor, 3)] if "opposite_goodput_bps" in first else []),
-            ranked.why + equal_configurations(choice.label, same_as),
-        )
+        why = (ranked["why"] or "") + equal_configurations(ranked["label"], same_as)
+        table.add_row(*(column.text(ranked) for column in columns), why)
     return table
+
+
+def own_rows(ranking: Sequence[Rank]) -> list[Rank]:
+    """The configurations of a ranking, without those that have the figures of an earlier one."""
+    return [ranked for ranked in ranking if not ranked["same_as"]]
+
+
+def warnings(hops: Sequence[HopTable], recordings: Iterable[RecordingPart], notes: Sequence[str]) -> list[str]:
+    """What is to be known of the runs, a sentence each."""
+    recorded = recorded_warning(hops)
+    return [*([recorded] if recorded else []), *sentences(recordings), *notes]
+
+
+@dataclass(frozen=True)
+class RankingColumn:
+    """A column of the ranking: its head, and the text of a configuration's cell."""
+
+    head: str
+    is_number: bool
+    text: Callable[[Rank], str]
+
+
+def ranking_columns(ranking: Sequence[Rank], metrics: Mapping[str, Metrics]) -> list[RankingColumn]:
+    """The columns of a ranking, with what is varied on the path. `metrics` are by label."""
+    first = metrics[ranking[0]["label"]]
+    factor, unit = _goodput_unit(first["goodput_bps"]["mean"] if "goodput_bps" in first else None)
+
+    def figure(head: str, metric: str, scale: float, decimals: int) -> RankingColumn:
+        def text(ranked: Rank) -> str:
+            found = metrics[ranked["label"]].get(metric)
+            return _mean(found["mean"] if found else None, scale, decimals)
+
+        return RankingColumn(head, True, text)
+
+    def varied(name: str, key: PathKey) -> RankingColumn:
+        return RankingColumn(name, False, lambda ranked: path_text(ranked, key))
+
+    return [
+        RankingColumn("rank", True, lambda ranked: f"{ranked['rank']}{tie_mark(ranked) or ' '}"),
+        RankingColumn("variant", False, lambda ranked: ranked["params"]["variant"]),
+        RankingColumn("buffers", False, _buffers),
+        RankingColumn("delayed\nACK", False, _delayed_ack),
+        *(varied(name, key) for name, key in _varied(ranking)),
+        figure(f"goodput\n{unit}", "goodput_bps", 1.0 / factor, 3),
+        RankingColumn(
+            "95 %\ninterval", True, lambda ranked: _range(metrics[ranked["label"]].get("goodput_bps"), factor)
+        ),
+        figure("p95 RTT\nms", "rtt_p95_ms", 1.0, 1),
+        figure("retrans-\nmitted %", "retransmission_rate", 100.0, 2),
+        *([figure("Jain", "jain", 1.0, 3)] if "jain" in first else []),
+        *(
+            [figure(f"opposite\n{unit}", "opposite_goodput_bps", 1.0 / factor, 3)]
+            if "opposite_goodput_bps" in first
+            else []
+        ),
+    ]
+
+
+def path_text(ranked: Rank, key: PathKey) -> str:
+    """What a configuration has on the path; a QUIC stack by its name."""
+    value = str(ranked["params"][key])
+    return STACK if value == QUIC else value
+
+
+def _delayed_ack(ranked: Rank) -> str:
+    """A QUIC stack has ACKs and buffers of its own."""
+    if ranked["params"]["transport"] == QUIC:
+        return "-"
+    return "on" if ranked["params"]["delayed_ack"] else "off"
+
+
+def _buffers(ranked: Rank) -> str:
+    if ranked["params"]["transport"] == QUIC:
+        return "-"
+    send, receive = ranked["params"]["send_buffer"], ranked["params"]["receive_buffer"]
+    return send if receive == send else f"{send} / {receive}"
 
 
 def short_ranking_table(compared: Sequence[ComparedCell], ranking: Sequence[Rank]) -> Table:
@@ -131,7 +187,12 @@ def price_table(comparison: Comparison) -> list[Table]:
 
     if not comparison.prices or not comparison.prices.choices:
         return []
-    factor, unit = _goodput_unit(comparison.best.metrics)
+    best = comparison.best.metrics.get("goodput_bps")
+    factor, unit = _goodput_unit(best.mean if best else None)
+
+    def mean(value: Interval | None, scale: float, decimals: int) -> str:
+        return _mean(value.mean if value else None, scale, decimals)
+
     numbers = [text for other in OTHERS for text in (f"{unit} beside\n{other}", f"{unit} of\n{other}")]
     numbers += ["p95 delay\nof a probe ms", "100 kB transfer\np50, p95 ms"]
     table = text_table("Beside other flows", ["configuration"], numbers)
@@ -140,19 +201,19 @@ def price_table(comparison: Comparison) -> list[Table]:
         of = choice.metrics
         cells = []
         for other in OTHERS:
-            cells += [_mean(of.get(f"{name}_goodput_bps"), 1.0 / factor, 2) for name in (f"beside_{other}", other)]
-        short = ", ".join(_mean(of.get(f"short_{part}_s"), 1e3, 0) for part in ("p50", "p95"))
+            cells += [mean(of.get(f"{name}_goodput_bps"), 1.0 / factor, 2) for name in (f"beside_{other}", other)]
+        short = ", ".join(mean(of.get(f"short_{part}_s"), 1e3, 0) for part in ("p50", "p95"))
         if (unfinished := of.get("short_unfinished")) and unfinished.mean > 0.0:
             short += "+"
             table.caption = "+: a transfer that is not complete at the end of a run counts with its time until then."
-        table.add_row(choice.label, *cells, _mean(of.get("probe_delay_p95_ms"), 1.0, 0), short)
+        table.add_row(choice.label, *cells, mean(of.get("probe_delay_p95_ms"), 1.0, 0), short)
     return [table]
 
 
 PathKey = Literal["queue", "ack_policy", "ack_technique", "transport"]
 
 
-def _varied(comparison: Comparison) -> list[tuple[str, PathKey]]:
+def _varied(ranking: Sequence[Rank]) -> list[tuple[str, PathKey]]:
     """Headings and parameters of what is varied on the path."""
     keys: tuple[tuple[str, PathKey], ...] = (
         ("queue", "queue"),
@@ -161,47 +222,46 @@ def _varied(comparison: Comparison) -> list[tuple[str, PathKey]]:
         ("transport", "transport"),
     )
     usual: dict[PathKey, str] = {"queue": AS_IS, "ack_policy": AS_IS, "ack_technique": HOST, "transport": TCP}
-    return [
-        (name, key) for name, key in keys if any(r.configuration.params[key] != usual[key] for r in comparison.ranking)
-    ]
+    varied = {key for key in usual for ranked in ranking if ranked["params"][key] != usual[key]}
+    return [(name, key) for name, key in keys if key in varied]
 
 
-def _goodput_unit(metrics: Mapping[str, Interval]) -> tuple[float, str]:
+def _goodput_unit(best_bps: float | None) -> tuple[float, str]:
     """The unit of the goodputs: Mb/s, or kb/s where the best one is below 1 Mb/s."""
-    best = metrics.get("goodput_bps")
-    return (1e3, "kb/s") if best and best.mean < 1e6 else (1e6, "Mb/s")
+    return (1e3, "kb/s") if best_bps is not None and best_bps < 1e6 else (1e6, "Mb/s")
 
 
-def _range(goodput: Interval | None, factor: float) -> str:
+def _range(goodput: Estimate | None, factor: float) -> str:
     """The interval in the unit of the column, or the modes, or a few values that are far apart."""
-    if goodput is None or goodput.n < 2:
+    if goodput is None or goodput["n"] < 2 or goodput["lo"] is None or goodput["hi"] is None:
         return "-"
-    if goodput.modes:
-        return " or ".join(f"{three(mode.mean / factor)} ({mode.n})" for mode in goodput.modes)
-    if goodput.values:
-        return ", ".join(three(value / factor) for value in goodput.values)
+    if modes := goodput.get("modes"):
+        return " or ".join(f"{three((mode['mean'] or math.nan) / factor)} ({mode['n']})" for mode in modes)
+    if values := goodput.get("values"):
+        return ", ".join(three(value / factor) for value in values)
     # As many decimals as the mean, and no more than five digits.
-    lo, hi = (min(f"{end / factor:.3f}", significant(end / factor, 5), key=len) for end in (goodput.lo, goodput.hi))
+    ends = (goodput["lo"], goodput["hi"])
+    lo, hi = (min(f"{end / factor:.3f}", significant(end / factor, 5), key=len) for end in ends)
     return range_text(lo, hi)
 
 
-def _mean(value: Interval | None, scale: float, decimals: int) -> str:
-    return f"{scale * value.mean:.{decimals}f}" if value else "-"
+def _mean(mean: float | None, scale: float, decimals: int) -> str:
+    return "-" if mean is None else f"{scale * mean:.{decimals}f}"
 
 
-def measured_table(comparison: Comparison) -> list[Table]:
+def measured_table(measured: Sequence[MeasuredRow]) -> list[Table]:
     """A measurement's transfers beside the simulated ones, if there are any."""
     from rich.table import Table
 
     from ackclock.comparison.measurement_rows import FIGURES, WORDS, cells_of
 
-    if not comparison.measured:
+    if not measured:
         return []
     table = Table(title="Measured beside simulated", title_justify="left", box=None, pad_edge=False)
     for word in WORDS:
         table.add_column(word)
     for figure in FIGURES:
         table.add_column(figure, justify="right")
-    for row in comparison.measured:
+    for row in measured:
         table.add_row(*cells_of(row))
     return [table]

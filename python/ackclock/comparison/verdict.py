@@ -59,17 +59,21 @@ def reasons(document: Comparison, metrics: Mapping[str, Metrics]) -> list[str]:
     parts = []
     if recommended:
         best = next(ranked for ranked in document["ranking"] if ranked["label"] == recommended)
-        settings = f" These buffers need {lines}." if (lines := needed(best.get("settings", ()))) else ""
-        parts.append(f"{best['why']}{settings}")
+        parts.append(f"{best['why']} {settings(best)}".strip())
         parts.append(by_goal(document, recommended))
         parts += otherwise(document)
         if best["rank"] == 1:
             parts.append(ties(document, metrics))
         parts.append(price(document, recommended))
     parts += [*harmed(document, metrics), first_look(document)]
-    if (quick := document.get("quick")) and quick != recommended and _is_within_bound(document, quick):
+    if (quick := document.get("quick")) and quick != recommended and is_within_bound(document, quick):
         parts.append(f"{low_latency(document, metrics, quick)} {price(document, quick)}".strip())
     return list(filter(None, parts))
+
+
+def settings(ranked: Rank) -> str:
+    """What the buffers of a choice need of the hosts, as a sentence; empty without any."""
+    return f"These buffers need {lines}." if (lines := needed(ranked.get("settings", ()))) else ""
 
 
 def recommended_label(document: Comparison) -> str | None:
@@ -105,7 +109,7 @@ def _choice(document: Comparison, label: str) -> ScoredChoice | None:
     return next((choice for choice in choices if choice["label"] == label), None)
 
 
-def _is_within_bound(document: Comparison, label: str) -> bool:
+def is_within_bound(document: Comparison, label: str) -> bool:
     """Whether a choice may be named beside the recommended one: it is within the bound of harm, or
     the bound was not asked.
     """

@@ -98,6 +98,11 @@ class Emulation(Result):
 
         return emulation_tables(self.document)
 
+    def screen(self) -> tuple[list[Table], list[str]]:
+        from ackclock.emulation.terminal_tables import screen_lines, screen_tables
+
+        return screen_tables(self.document), screen_lines(self.document)
+
 
 def captures_in(folder: Path) -> list[Path]:
     """The captures of a run folder: the server's, then the clients' in order."""

@@ -63,6 +63,11 @@ class Measurement(Result):
 
         return measurement_tables(self.document)
 
+    def screen(self) -> tuple[list[Table], list[str]]:
+        from ackclock.measurement.terminal_tables import screen_lines, screen_tables
+
+        return screen_tables(self.document), screen_lines(self.document)
+
 
 class MeasurementFailed(RunFailed):
     """A test failed after others had finished. ``measurement`` has their results; its document has

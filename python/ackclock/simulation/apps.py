@@ -97,13 +97,29 @@ def responsiveness_text(summaries: Sequence[Mapping[str, Any]]) -> str:
     """The responsiveness of a run's seeds as a sentence, means with their 95 % interval; empty
     without one. The grade is that of the mean.
     """
-    rows = [found for summary in summaries if (found := summary.get("responsiveness"))]
-    if not rows:
+    if not (rows := _responsiveness(summaries)):
         return ""
     rpm = _figure((row["rpm"] for row in rows), lambda value: f"{value:.0f}")
     added = _figure((row["added_p95_ms"] for row in rows), milliseconds)
-    grade = _native.added_delay_grade(math.fsum(row["added_p95_ms"] for row in rows) / len(rows))
+    grade = _native.added_delay_grade(_mean_of(rows, "added_p95_ms"))
     return f"{rpm} round trips per minute under load, which adds {added} at the 95th percentile: grade {grade}"
+
+
+def responsiveness_sentence(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """The same without intervals, in a line of a screen."""
+    if not (rows := _responsiveness(summaries)):
+        return ""
+    rpm, added = (_mean_of(rows, key) for key in ("rpm", "added_p95_ms"))
+    grade = _native.added_delay_grade(added)
+    return f"Under load {rpm:.0f} round trips per minute; p95 of the added delay {milliseconds(added)}: grade {grade}."
+
+
+def _responsiveness(summaries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, float]]:
+    return [found for summary in summaries if (found := summary.get("responsiveness"))]
+
+
+def _mean_of(rows: Sequence[Mapping[str, float]], key: str) -> float:
+    return math.fsum(row[key] for row in rows) / len(rows)
 
 
 def felt(summaries: Sequence[RunFlows]) -> list[tuple[str, str, str]]:

@@ -42,6 +42,8 @@ GAME_MS = 100.0
 """The deadline of a game's answers."""
 NEVER = "not complete"
 """Of a page: it has no load time, since the run ended before."""
+LONG_RTT = "The path has an RTT of"
+"""What the sentence of `bounds` about a game begins with."""
 DURATION_S, MIN_DURATION_S = 60.0, 12.0
 """The duration in the file, and the minimum of a shorter household, with times in proportion."""
 
@@ -265,7 +267,7 @@ def bounds(hops: Sequence[Hop]) -> list[str]:
     rtt_ms = base_rtt_ps(hops) / 1e9
     if rtt_ms > GAME_MS:
         found.append(
-            f"The path has an RTT of {milliseconds(rtt_ms)} without any queue: no change of queues brings the round trips "
+            f"{LONG_RTT} {milliseconds(rtt_ms)} without any queue: no change of queues brings the round trips "
             f"of a game below {milliseconds(GAME_MS)}."
         )
     if (why := unfit_for_household(hops)).startswith("a call"):

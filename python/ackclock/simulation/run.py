@@ -131,6 +131,11 @@ class Simulation(Result):
 
         return simulation_tables(self)
 
+    def screen(self) -> tuple[list[Table], list[str]]:
+        from ackclock.simulation.screen import screen
+
+        return screen(self.summaries, self.household)
+
 
 def simulate_scenario(
     scenario: Scenario,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from ackclock.format import column_ms, column_percent, joined, many, rate, significant
-from ackclock.simulation.apps import felt_of_alike
+from ackclock.simulation.apps import felt_of_alike, responsiveness_sentence
 from ackclock.statistics import mean_of_known
 from ackclock.terminal import fits, text_table
 
@@ -26,30 +25,25 @@ _COUNTS = ("timeouts", "window_cuts")
 _REST = "`--all` prints each flow of each seed, all hops and all limits."
 
 
-@dataclass(frozen=True)
-class Screen:
-    """Tables and the sentences below them, which fit 80 columns and 24 lines together."""
-
-    tables: list[Table]
-    lines: list[str]
-
-    @classmethod
-    def of(cls, summaries: Sequence[ExplainedRun], household: Household | None) -> Screen:
-        """The screen of a run: of several seeds it has means."""
-        flows, kinds = _flows(summaries)
-        hops = _hops(summaries)
-        reasons = _reasons(summaries[0])
-        verdict = [household["verdict"]] if household else []
-        lines = [_REST, *reasons[:MAX_REASONS], *verdict]
-        felt = felt_table(summaries, kinds)
-        # What is left out first where the screen is too small for all.
-        choices: list[list[Table]] = [[*felt, flows, *hops], [*felt, flows], [flows, *hops], [*felt], [flows]]
-        fewest = [_REST, *(verdict or reasons[:1])]
-        for tables in choices:
-            for kept in (lines, [_REST, *reasons[:1], *verdict], fewest):
-                if fits(tables, kept):
-                    return cls(tables, kept)
-        return cls(felt[:1] or [flows], fewest)
+def screen(summaries: Sequence[ExplainedRun], household: Household | None) -> tuple[list[Table], list[str]]:
+    """The tables and the sentences below them, which fit 80 columns and 24 lines together. Of
+    several seeds they have means.
+    """
+    flows, kinds = _flows(summaries)
+    hops = _hops(summaries)
+    reasons = _reasons(summaries[0])
+    responsive = responsiveness_sentence(summaries)
+    verdict = [*([responsive] if responsive else []), *([household["verdict"]] if household else [])]
+    lines = [_REST, *reasons[:MAX_REASONS], *verdict]
+    felt = felt_table(summaries, kinds)
+    # What is left out first where the screen is too small for all.
+    choices: list[list[Table]] = [[*felt, flows, *hops], [*felt, flows], [flows, *hops], [*felt], [flows]]
+    fewest = [_REST, *(verdict or reasons[:1])]
+    for tables in choices:
+        for kept in (lines, [_REST, *reasons[:1], *verdict], fewest):
+            if fits(tables, kept):
+                return tables, kept
+    return felt[:1] or [flows], fewest
 
 
 def _alike(name: str) -> str:
