@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.axis_titles import column_title, key_title, point_label, with_unit, within
 from ackclock.errors import InputError, RunFailed, choices, format_value
 from ackclock.format import setting
+from ackclock.report.files import DARK
 from ackclock.report.samples import (
     FIGURES,
     QUANTITIES,
@@ -118,9 +119,11 @@ def plot_of_runs(folders: Sequence[Path], asked: Asked) -> Plot:
     return Plot([spec], title, ". ".join(filter(None, [*single, conditions])))
 
 
-def write_plot(folders: Sequence[Path], asked: Asked, format_: str = "svg", out: Path | None = None) -> Path:
-    """Write that figure and return its path: ``out``, or a file in it if it is a folder; by default
-    a file in ``figures`` of the first run.
+def write_plot(
+    folders: Sequence[Path], asked: Asked, format_: str = "svg", out: Path | None = None, *, dark: bool = False
+) -> Path:
+    """Write that figure, for dark paper if asked for, and return its path: ``out``, or a file in it
+    if it is a folder; by default a file in ``figures`` of the first run.
 
     Raises:
         InputError: as `plot_of_runs`, or another format.
@@ -136,10 +139,11 @@ def write_plot(folders: Sequence[Path], asked: Asked, format_: str = "svg", out:
             f"figures require altair and vl-convert ({error})", "pip install 'ackclock[report]'", option="--plot"
         ) from None
     plot = plot_of_runs(folders, asked)
+    plot.dark = dark
     if out is not None and out.suffix.removeprefix(".") in FORMATS:
         target = out
     else:
-        target = (folders[0] / "figures" if out is None else out) / f"{asked.file_stem}.{format_}"
+        target = (folders[0] / "figures" if out is None else out) / f"{asked.file_stem}{DARK if dark else ''}.{format_}"
     target.parent.mkdir(parents=True, exist_ok=True)
     return plot.save(target)
 

@@ -45,7 +45,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(plot: Any) -> list[dict[str, Any]]:
-    return list(plot._charts[0].rows())
+    return list(plot.charts[0].rows())
 
 
 def test_runs_have_a_line_each_when_several_are_drawn(runs: list[Path]) -> None:

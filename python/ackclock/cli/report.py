@@ -53,6 +53,7 @@ def report(
     size: Annotated[
         str, typer.Option("--size", help="Size of the figure: page, column (of a paper), slide, or WIDTHxHEIGHT.")
     ] = "page",
+    dark: Annotated[bool, typer.Option("--dark", help="Figures for dark paper, beside the others: NAME-dark.")] = False,
     json: Json = False,
     out: Out = None,
     seed: Seed = None,
@@ -65,12 +66,17 @@ def report(
     from ackclock.cli.output import print_json
     from ackclock.errors import UsageError
     from ackclock.other_programs import sniffed
+    from ackclock.report.files import FIGURES
     from ackclock.result_folder import write_files, write_report
     from ackclock.storage.remote_folder import finished, of, shown
 
     if plot is None:
         if given := [name for name, value in (("--x", x), ("--y", y), ("--by", by)) if value]:
             raise UsageError.problem(f"{given[0]} requires --plot", "add --plot cdf, for example", option=given[0])
+        if dark and format_ not in FIGURES:
+            raise UsageError.problem(
+                "--dark is for figures as files", f"add --format {', '.join(FIGURES)}, or --plot", option="--dark"
+            )
         if len(runs) > 1:
             raise UsageError.problem("several runs require --plot", "or name one run", option="RUN")
     else:
@@ -78,7 +84,7 @@ def report(
 
         asked = Asked(plot, x, y, by, size)
         asked.check()
-        file = write_plot([finished(run) for run in runs], asked, format_ or _format_of(out), out)
+        file = write_plot([finished(run) for run in runs], asked, format_ or _format_of(out), out, dark=dark)
         if json:
             print_json({"runs": runs, "files": [str(file)]})
         else:
@@ -95,7 +101,7 @@ def report(
             print(page)
         return
     folder = finished(run)
-    files = [write_report(folder)] if format_ is None else write_files(folder, format_)
+    files = [write_report(folder)] if format_ is None else write_files(folder, format_, dark=dark)
     names = [str(path) for path in files]
     if remote := of(folder):
         within = [path.relative_to(folder).as_posix() for path in files]

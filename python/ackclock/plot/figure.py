@@ -14,6 +14,7 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.plot import svg_text, vega
+from ackclock.plot.theme import on_dark_paper
 from ackclock.plot.time_series import Panel
 
 FORMATS = (".svg", ".pdf", ".png", ".csv", ".html", ".json")
@@ -29,10 +30,15 @@ class Plot:
     """
 
     def __init__(
-        self, charts: Sequence[Panel | vega.Specification | Mapping[str, Any]], title: str = "", conditions: str = ""
+        self,
+        charts: Sequence[Panel | vega.Specification | Mapping[str, Any]],
+        title: str = "",
+        conditions: str = "",
+        *,
+        dark: bool = False,
     ) -> None:
         """Take panels over time, or Vega-Lite specifications, in the order in which they are drawn.
-        ``conditions`` stand below the title, smaller.
+        ``conditions`` stand below the title, smaller; ``dark`` is for dark paper.
 
         Raises:
             ValueError: there is nothing to draw.
@@ -41,29 +47,33 @@ class Plot:
             raise ValueError("nothing to draw: the run recorded no series (sample = 0 s)")
         self.title = title
         self.conditions = conditions
+        self.dark = dark
         drawn = (vega.time_chart(chart) if isinstance(chart, Panel) else chart for chart in charts)
-        self._charts = [one if isinstance(one, vega.Specification) else vega.Specification(one) for one in drawn]
+        self.charts = [one if isinstance(one, vega.Specification) else vega.Specification(one) for one in drawn]
 
     @property
     def spec(self) -> dict[str, Any]:
         """The Vega-Lite specification of all charts."""
         below = {"subtitle": textwrap.wrap(self.conditions, TITLE_COLUMNS)} if self.conditions else {}
         title = {"title": {"text": self.title, **below}} if self.title else {}
-        return {
+        spec: dict[str, Any] = {
             **title,
-            "vconcat": [chart.without("config", "padding", "datasets").tree for chart in self._charts],
+            "vconcat": [chart.without("config", "padding", "datasets").tree for chart in self.charts],
             "resolve": {"scale": dict.fromkeys(("color", "strokeDash", "shape"), "independent")},
             # Vega-Lite finds named data sets at the top of a specification only.
-            "datasets": {name: rows for chart in self._charts for name, rows in chart.datasets.items()},
+            "datasets": {name: rows for chart in self.charts for name, rows in chart.datasets.items()},
             "config": {**vega.CONFIG, "font": svg_text.FONT},
             "background": "white",
         }
+        if self.dark:
+            spec = json.loads(on_dark_paper(json.dumps(spec)))
+        return spec
 
     def to_csv(self) -> str:
         """The drawn values: the rows of every chart, with a column for each field; of several
         charts, the first column has the chart's number.
         """
-        tables = [list(chart.rows()) for chart in self._charts]
+        tables = [list(chart.rows()) for chart in self.charts]
         several = len(tables) > 1
         rows = [{"chart": number, **row} if several else row for number, table in enumerate(tables, 1) for row in table]
         text = io.StringIO()
@@ -113,5 +123,5 @@ class Plot:
 
     def __repr__(self) -> str:
         return (
-            f"Plot of {len(self._charts)} charts: {self.title}" if self.title else f"Plot of {len(self._charts)} charts"
+            f"Plot of {len(self.charts)} charts: {self.title}" if self.title else f"Plot of {len(self.charts)} charts"
         )

@@ -6,6 +6,8 @@ deficiencies; lines also differ in dash, for black-and-white prints.
 
 from __future__ import annotations
 
+import re
+
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 VEGA_DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 2], [5, 1, 1, 1, 1, 1], [10, 3], [1, 1])
 INK = "#1f2933"
@@ -37,6 +39,20 @@ DARK = {
     "#000000": "#F2F2F2",
 }
 """Each colour of the charts on dark paper, with a contrast of at least 3 to it (WCAG 1.4.11)."""
+
+
+DARK_PAPER = "#14191f"
+
+
+def on_dark_paper(text: str) -> str:
+    """A specification or a drawing as text with its colours for dark paper.
+
+    >>> on_dark_paper('{"color": "#0072b2", "background": "white"}')
+    '{"color": "#4FA3E3", "background": "#14191f"}'
+    """
+    shades = {light.lower(): shade for light, shade in DARK.items()}
+    text = re.sub(r"#[0-9A-Fa-f]{6}\b", lambda found: shades.get(found[0].lower(), found[0]), text)
+    return text.replace('"background": "white"', f'"background": "{DARK_PAPER}"')
 
 
 def colour_variables(*, dark: bool) -> str:

@@ -17,6 +17,8 @@ FIGURES = ("svg", "pdf", "png")
 FORMATS = (*FIGURES, "csv")
 FOLDER = {**dict.fromkeys(FIGURES, "figures"), "csv": "tables"}
 """Subfolder of a run folder for each format."""
+DARK = "-dark"
+"""What the names of figures for dark paper end with."""
 
 
 def check_format(name: str) -> None:
@@ -25,9 +27,9 @@ def check_format(name: str) -> None:
         raise InputError(format_value(name), choices(FORMATS, name), option="--format")
 
 
-def figure_files(page: Page, folder: Path, suffix: str) -> list[Path]:
+def figure_files(page: Page, folder: Path, suffix: str, *, dark: bool = False) -> list[Path]:
     """Write each figure of a page to ``figures/NN-NAME.SUFFIX`` in `folder`, numbered as in the
-    report; return the paths.
+    report; return the paths. Those for dark paper are ``NN-NAME-dark.SUFFIX``.
 
     Raises:
         RunFailed: the page has no figure, or the extra `report` is not installed.
@@ -43,9 +45,11 @@ def figure_files(page: Page, folder: Path, suffix: str) -> list[Path]:
         raise RunFailed("this run has no figures", "`--format csv` writes its tables, `ackclock report` its HTML")
     target = folder / FOLDER[suffix]
     target.mkdir(parents=True, exist_ok=True)
-    return [
-        plot.save(target / f"{number:02}-{name}.{suffix}") for number, (name, plot) in enumerate(found.items(), start=1)
-    ]
+    ending = f"{DARK if dark else ''}.{suffix}"
+    for plot in found.values():
+        plot.dark = dark
+    numbered = enumerate(found.items(), start=1)
+    return [plot.save(target / f"{number:02}-{name}{ending}") for number, (name, plot) in numbered]
 
 
 def table_files(frames: Mapping[str, pl.DataFrame], folder: Path) -> list[Path]:
