@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from ackclock.advice.tables import to_type
 from ackclock.advisor.actions import WHO, candidates
 from ackclock.advisor.commands import SHAPED
 from ackclock.advisor.recipe import Recipe
@@ -103,3 +104,20 @@ def test_router_undoes_its_change_when_the_user_does_not_cancel(before: str) -> 
     left = ["kill $UNDO", "wait $UNDO 2>/dev/null"]
     kept = run(before, [*compared(action.label, Recipe.of([action]), left)], "10")
     assert any("bfifo" in line for line in kept)
+
+
+@pytest.mark.parametrize("before", QDISCS.values(), ids=QDISCS)
+def test_lines_of_the_screen_restore_the_state_before(before: str) -> None:
+    """Those that keep what was before, after the printed undo and after the one by itself; those
+    without it where the kernel's own qdisc was there.
+    """
+    body = []
+    for action in candidates(situation_of([HOUSEHOLD]), WHO):
+        steps = [step.as_json() for step in Recipe.of([action]).steps]
+        for keeps in (True, False) if not before else (True,):
+            printed = [line.strip() for line in to_type(steps, keeps=keeps, by_itself=True)]
+            typed = [line for line in printed if not line.startswith("To type on")]
+            lines = [f"{{ {line.removeprefix('undo: ').partition('  #')[0]}; }} >/dev/null" for line in typed]
+            after = f'[ "$before" = "$(state)" ] || echo "{action.label}, {keeps}: $(state)"'
+            body += ["before=$(state)", *lines, after]
+    assert run(before, body, "10") == []

@@ -15,10 +15,10 @@ from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Pag
 from ackclock.report.page import Table as PageTable
 from ackclock.simulation.goals import TARGET_MET, targets_of_goal
 from ackclock.simulation.household import NEVER, TARGETS
-from ackclock.terminal import SCREEN, TextBelow, ToType, height
+from ackclock.terminal import SCREEN, TextBelow, ToType, height, text_table
 
 if TYPE_CHECKING:
-    from ackclock.documents.advise import Advice, Advised, Effect, OfLoad, UnjudgedAdvice
+    from ackclock.documents.advise import Advice, AdviceStep, Advised, Effect, OfLoad, UnjudgedAdvice
     from ackclock.simulation.household import Target
 
 AS_IT_IS = "as it is"
@@ -185,35 +185,74 @@ def tables(document: Advice) -> list[Table]:
     return [*found, rest]
 
 
-GUARD = re.compile(r"[A-Z_]+=|\(trap|\[ |#|kill \$UNDO|if ")
-"""Lines of a recipe that keep what was there before, or undo the change by themselves."""
+KEEP = re.compile(r"[A-Z_]+=|\[ |if ")
+"""Lines of a recipe that keep what was there before."""
+UNDO_BY_ITSELF = "(trap"
+"""What the line that undoes a change after 5 minutes begins with."""
+CANCEL = "kill $UNDO"
+"""What ends that."""
+_RESTORE = re.compile(r'; \[ -z "\$(OLD\w*)" \] \|\| [^;)]*\$\1')
+"""Of an undo: the part that brings back what was kept."""
 
 
 def screen(document: Advice) -> tuple[list[Table], list[str]]:
-    """The first advice in a screen: what it changes, the commands without those that guard them,
-    the undo, and the verdict last.
+    """The first advice in a screen: what people feel or how transfers fare, what to type, its undo,
+    and the verdict last. Of the lines that guard the change as many are there as the screen has
+    room for: those that keep what was there before and an undo by itself, that undo alone, or none.
     """
     if not document["advice"]:
         return [], ["`--all` prints what was tried.", str(document["verdict"])]
     first = document["advice"][0]
     of_apps = is_of_apps(document)
     brief: Advice = {**document, "advice": [first], "loads": []}
-    table = _felt_table(brief) if of_apps else _transfers_table(brief)
+    table = _brief_felt_table(first) if of_apps else _transfers_table(brief)
     more = len(document["advice"]) - 1
     others = f", and {more} other choice{'s' * (more > 1)}" if more else ""
-    rest = [f"`--all` prints the commands with an undo by itself after 5 minutes{others}."]
-    typed: list[str] = []
-    for who in dict.fromkeys(step["who"] for step in first["steps"]):
-        own = [step["command"] for step in first["steps"] if step["who"] == who]
-        undo = [text for other, text in _undo(first) if other == who and not GUARD.match(text)]
-        typed += [f"To type on the {who}:", *(ToType(f"  {text}") for text in own if not GUARD.match(text))]
-        typed += [ToType(f"  undo: {'; '.join(undo)}")] if undo else []
-    typed += [f"  if {text}" for text in first["preconditions"] if "DEV" in text][:1]
+    device = [f"  if {text}" for text in first["preconditions"] if "DEV" in text][:1]
     unless = [f"Not if {first['unless'][0]}."] if first["unless"] else []
-    verdict = [_brief_verdict(document)]
-    if height([table], [*typed, *rest, *unless, *verdict]) > SCREEN[1]:
-        typed = []
-    return [table], [*typed, *rest, *unless, *verdict]
+    last = [*unless, _brief_verdict(document)]
+    for (keeps, by_itself), beyond in _GUARDS.items():
+        lines = [
+            *to_type(first["steps"], keeps=keeps, by_itself=by_itself),
+            *device,
+            f"`--all` has {beyond}{others}.",
+            *last,
+        ]
+        if height([table], lines) <= SCREEN[1]:
+            return [table], lines
+    return [table], [f"`--all` has the commands{others}.", *last]
+
+
+_GUARDS = {
+    (True, True): "costs and conditions",
+    (False, True): "lines that also restore what was set before",
+    (False, False): "lines with an undo by itself after 5 minutes",
+}
+"""Which guards are printed, whether those that keep what was before and whether the undo by itself,
+and what `--all` has beyond that. The first that fits is taken.
+"""
+
+
+def to_type(steps: Sequence[AdviceStep], *, keeps: bool, by_itself: bool) -> list[str]:
+    """What to type, by whom, and the undo: with what keeps the state before, and with an undo by
+    itself, or without.
+    """
+
+    def is_typed(text: str) -> bool:
+        if text.startswith("#") or text == CANCEL:
+            return False
+        return by_itself if text.startswith(UNDO_BY_ITSELF) else keeps or not KEEP.match(text)
+
+    found: list[str] = []
+    for who in dict.fromkeys(step["who"] for step in steps):
+        own = [step["command"] for step in steps if step["who"] == who and is_typed(step["command"])]
+        undo = [text for other, text in _undo(steps) if other == who and is_typed(text)]
+        found += [f"To type on the {who}:"]
+        found += [ToType(f"  {text if keeps else _RESTORE.sub('', text)}") for text in own]
+        if any(text.startswith(UNDO_BY_ITSELF) for text in own):
+            found.append(ToType(f"  {CANCEL}  # within 5 minutes, if the connection works"))
+        found += [ToType(f"  undo: {'; '.join(undo)}")] if undo else []
+    return found
 
 
 def _brief_verdict(document: Advice) -> str:
@@ -251,22 +290,32 @@ def _transfers_table(document: Advice) -> Table:
     return table
 
 
+_FELT_HEADS = [*(target.goal for target in TARGETS), "download", "upload"]
+
+
 def _felt_table(document: Advice) -> Table:
     """What people feel as it is and with each advised change, a line for each."""
-    heads = [*(target.goal for target in TARGETS), "download", "upload"]
-    table = _table("What people feel", ["rank", "who"], heads)
-
-    def cells(effect: Mapping[str, Effect], side: Literal["baseline", "advised"]) -> list[str]:
-        felt = [_felt(target, effect)[side == "advised"] for target in TARGETS]
-        goodputs = (effect.get(f"goodput_{one}_bps") for one in ("down", "up"))
-        return [*felt, *("-" if goodput is None else rate(goodput[side]) for goodput in goodputs)]
-
-    table.add_row("", "", *cells(document["advice"][0]["effect"], "baseline"), AS_IT_IS)
+    table = _table("What people feel", ["rank", "who"], _FELT_HEADS)
+    table.add_row("", "", *_felt_cells(document["advice"][0]["effect"], "baseline"), AS_IT_IS)
     for row in document["advice"]:
         tie = "=" if row["tied_with"] else ""
         who = row["who"].replace(",", ", ")
-        table.add_row(f"{row['rank']}{tie}", who, *cells(row["effect"], "advised"), row["label"])
+        table.add_row(f"{row['rank']}{tie}", who, *_felt_cells(row["effect"], "advised"), row["label"])
     return table
+
+
+def _brief_felt_table(first: Advised) -> Table:
+    """What people feel as it is and with one change, which the verdict names."""
+    table = text_table("What people feel", [""], _FELT_HEADS)
+    table.add_row(AS_IT_IS, *_felt_cells(first["effect"], "baseline"))
+    table.add_row("with the change", *_felt_cells(first["effect"], "advised"))
+    return table
+
+
+def _felt_cells(effect: Mapping[str, Effect], side: Literal["baseline", "advised"]) -> list[str]:
+    felt = [_felt(target, effect)[side == "advised"] for target in TARGETS]
+    goodputs = (effect.get(f"goodput_{one}_bps") for one in ("down", "up"))
+    return [*felt, *("-" if goodput is None else rate(goodput[side]) for goodput in goodputs)]
 
 
 def app_gain_text(value: float | None) -> str:
@@ -340,7 +389,7 @@ def lines(document: Advice, *, every: bool = False) -> list[str]:
         found += [ToType(f"  {step['who']}: {step['command']}") for step in row["steps"]]
         found += [f"  if {text}" for text in row["preconditions"]]
         if row["undo"]:
-            found += ["Undo:", *(ToType(f"  {who}: {text}") for who, text in _undo(row))]
+            found += ["Undo:", *(ToType(f"  {who}: {text}") for who, text in _undo(row["steps"]))]
         for other in row["alternatives"]:
             found.append(f"{other['system']}, in place of the lines of the {other['who']}:")
             found += [ToType(f"  {text}") for text in other["commands"]]
@@ -364,9 +413,9 @@ def lines(document: Advice, *, every: bool = False) -> list[str]:
     return [*found, *document["notes"]]
 
 
-def _undo(row: Advised) -> list[tuple[str, str]]:
+def _undo(steps: Sequence[AdviceStep]) -> list[tuple[str, str]]:
     """The undo of an advice, the last step's first, each line with who types it."""
-    return list(dict.fromkeys((step["who"], text) for step in reversed(row["steps"]) for text in step["undo"]))
+    return list(dict.fromkeys((step["who"], text) for step in reversed(steps) for text in step["undo"]))
 
 
 def page(document: Advice) -> Page:
@@ -482,7 +531,7 @@ def _to_type(first: Advised) -> Section:
         blocks.append(Facts(facts))
     if first["undo"]:
         undo: dict[str, list[str]] = {}
-        for who, text in _undo(first):
+        for who, text in _undo(first["steps"]):
             undo.setdefault(who, []).append(text)
         blocks += [Listing(f"To undo it: the {who}", "\n".join(texts), open=True) for who, texts in undo.items()]
     for other in first["alternatives"]:
