@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import ackclock
+from ackclock.plot.figure import Plot
+from ackclock.report.figures import figures
 from studies.concepts.svg import Chart, arrow, box, line, picture, text
 
 Points = list[tuple[float, float]]
@@ -182,7 +185,21 @@ def loop() -> str:
     return picture("One link file: where it comes from, and what reads it", 315, parts)
 
 
+@cache
+def _household() -> ackclock.Comparison:
+    return ackclock.compare("dsl-16m", variants=["cubic"], queue=["link", "fq-codel"])
+
+
+def household(*, dark: bool) -> str:
+    """What people feel on a DSL line as it is and with another queue, as the report draws it."""
+    found = figures(_household()._page())["what-people-feel-on-this-link"]
+    title = f"{_household().title}: what people feel beside a download and an upload"
+    return Plot(found.charts, title, dark=dark).to_svg()
+
+
 FIGURES: dict[str, Callable[[], str]] = {
+    "household": partial(household, dark=False),
+    "household-dark": partial(household, dark=True),
     "loop": loop,
     "bdp": bdp,
     "bufferbloat": bufferbloat,

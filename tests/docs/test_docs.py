@@ -50,7 +50,8 @@ def test_document_links_lead_to_files_and_titles(document: Path) -> None:
 
 
 def test_readme_begins_with_make_demo_and_make_test() -> None:
-    block = re.search(r"```\w*\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    """In its first block that shows no output."""
+    block = re.search(r"^```\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL | re.MULTILINE)
     assert block is not None
     commands = [line.split("#")[0].strip() for line in block[1].splitlines()]
     assert commands == ["make demo", "make test"]
@@ -127,8 +128,28 @@ def test_lock_pins_every_dependency() -> None:
     assert {re.split(r"[<>=\[]", name)[0] for name in wanted} <= pinned
 
 
-def test_readme_python_runs(tmp_path: Path) -> None:
-    block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+@pytest.mark.finding("U25")
+def test_container_makes_the_wheel_and_documents_name_its_stages() -> None:
+    container = (ROOT / "packaging" / "Containerfile").read_text()
+    install = (ROOT / "docs" / "start" / "install.md").read_text()
+    stages = re.findall(r"^FROM \S+ AS (\w+)", container, flags=re.MULTILINE)
+    assert set(re.findall(r"--target (\w+)", container + install)) <= set(stages)
+    assert set(re.findall(r"--from=(\w+)|from=(\w+)", container)) <= {("build", ""), ("", "build")}
+    assert re.search(r"^RUN make wheel$", container, flags=re.MULTILINE)
+    assert "make wheel" in install and "packaging/Containerfile" in install
+
+
+@pytest.mark.finding("U27")
+def test_readme_fits_two_screens_and_links_the_limitations() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) < 600 and "(docs/reference/limitations.md)" in text
+    for file in re.findall(r'(?:src|srcset)="([^"]+)"', text):
+        assert (ROOT / file).is_file()
+
+
+def test_overview_python_runs(tmp_path: Path) -> None:
+    overview = ROOT / "docs" / "start" / "overview.md"
+    block = re.search(r"```python\n(.*?)```", overview.read_text(), flags=re.DOTALL)
     assert block is not None
     done = subprocess.run([sys.executable, "-c", block[1]], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
