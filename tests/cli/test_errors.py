@@ -101,3 +101,25 @@ def test_json_prints_the_error_of_failed_and_of_interrupted_work_when_it_ends_so
 def test_json_option_after_two_dashes_belongs_to_the_child_command(ackclock):
     done = ackclock("emulate", "no-such-link", "--", "tool", "--json")
     assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.finding("U25")
+def test_results_are_printed_when_the_library_of_charts_panics(ackclock, monkeypatch, small, tmp_path):
+    """As in a chroot without /proc. Another exception of its base is not hidden."""
+
+    class PanicException(BaseException):
+        pass
+
+    def fail(kind):
+        def write(folder):
+            raise kind("left: 2\n right: 0")
+
+        monkeypatch.setattr("ackclock.result_folder.write_report", write)
+
+    fail(PanicException)
+    done = ackclock("simulate", small, "--out", str(tmp_path / "run"))
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "Flows, means over 2 seeds")
+    assert "no HTML report: the charts' library failed (left: 2 right: 0)" in done.stderr
+    fail(GeneratorExit)
+    with pytest.raises(GeneratorExit):
+        ackclock("simulate", small, "--out", str(tmp_path / "run"))

@@ -82,6 +82,12 @@ def write_page(write: Callable[[], Path], folder: Path, *, quiet: bool) -> Path 
     except ImportError as error:
         remark(f"no HTML report ({error}); pip install 'ackclock[report]' and `ackclock report {folder}`", quiet=quiet)
         return None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of pyo3, which has no base but this
+            raise
+        why = " ".join(str(error).split())
+        remark(f"no HTML report: the charts' library failed ({why}); `ackclock report {folder}`", quiet=quiet)
+        return None
 
 
 def print_json(document: Any) -> None:
