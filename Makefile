@@ -283,6 +283,10 @@ advise-verify: build ## twenty advices beside the gain of the running kernel's T
 figures: build ## the drawings of the concepts from runs of the engine, into docs/figures: seconds
 	$(BIN)/python -m studies.concepts.figures docs/figures
 
+.PHONY: reference
+reference: build ## the parts of docs that come from the program: keys, commands, findings, words
+	PYTHONPATH=tools $(BIN)/python tools/reference.py
+
 # -W: a warning is an error. -n: so is a reference without a target. No network is used.
 # The output that a page shows is compared; UPDATE=1 renews it. In a bare environment: WHEEL=dist/X.whl
 guides: build ## run the commands of the guides in empty folders, with their times: minutes

@@ -27,7 +27,7 @@ def rows() -> list[tuple[str, str, str]]:
 
 
 def section(text: str, anchor: str) -> str:
-    """The part of a page below a title, up to the next title of its level; without an anchor all."""
+    """The part of a page below a title, to the next title of its level; without an anchor all."""
     if not anchor:
         return text
     for title in re.finditer(r"^(#+) (.*)$", text, re.MULTILINE):

@@ -5,6 +5,7 @@ import re
 import docsite
 import guides
 import pytest
+import reference
 from docsite import built, parts
 
 from ackclock import _native
@@ -26,11 +27,23 @@ def test_findings_have_an_address_each() -> None:
     assert resets <= named == titles
 
 
+@pytest.mark.finding("U28")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
-def test_markers_of_generated_parts_are_known(page) -> None:
-    for marker in docsite.MARKER.finditer(page.read_text()):
+def test_generated_parts_of_a_page_are_those_of_the_program(page) -> None:
+    text = page.read_text("utf-8")
+    assert "<!-- generated" not in reference.PART.sub("", text), "a part without its end"
+    assert reference.renewed(text) == text, "`make reference` renews it"
+    for marker in docsite.MARKER.finditer(text):
         if marker["name"] not in ("root", "more-pages"):
             assert parts.make(marker["name"], marker["arguments"].split()), marker[0]
+
+
+def test_generated_part_is_replaced_when_it_is_edited() -> None:
+    part = "<!-- generated: keys ConstantRate -->\n"
+    page = f"# A page\n\n{part}| stale |\n<!-- end -->\n\nAfter.\n"
+    new = reference.renewed(page)
+    assert "| `rate` |" in new and "stale" not in new and new.endswith("<!-- end -->\n\nAfter.\n")
+    assert reference.renewed(new) == new
 
 
 def test_links_outside_of_the_pages_lead_to_pages_of_sources() -> None:

@@ -1,5 +1,6 @@
-"""The Sphinx extension of the site: parts of pages that come from the program, links to sources,
-and pages that no table of contents names.
+"""The Sphinx extension of the site: parts of pages that the site alone has (`<!-- site: NAME -->`),
+links to sources, and pages that no table of contents names. Parts that come from the program and
+stand in the repository, too, are those of tools/reference.py.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]\[]*(?:\[[^\]]*\][^\]\[]*)*)\]\((?P<target>[^)\s]+)\)")
-MARKER = re.compile(r"^<!-- generated: (?P<name>[a-z-]+)(?P<arguments>[^\n]*?) -->$", re.MULTILINE)
+MARKER = re.compile(r"^<!-- site: (?P<name>[a-z-]+)(?P<arguments>[^\n]*?) -->$", re.MULTILINE)
 FENCE = re.compile(r"^(?P<fence>```+|~~~+).*?^(?P=fence)\s*$", re.MULTILINE | re.DOTALL)
 
 

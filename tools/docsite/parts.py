@@ -220,6 +220,20 @@ def _explained(kind: str) -> str:
 
 
 @part
+def schemas() -> str:
+    """The documents, with the command that prints the schema of each."""
+    from ackclock.documents import DOCUMENTS, document_schema
+
+    rows = []
+    for name in sorted(DOCUMENTS):
+        schema = document_schema(name)
+        variants = [schema["$defs"][one["$ref"].rpartition("/")[2]] for one in schema.get("anyOf", [])] or [schema]
+        fields = dict.fromkeys(field for variant in variants for field in variant["properties"])
+        rows.append([f"`{name}`", ", ".join(f"`{field}`" for field in fields), f"`ackclock schema {name}`"])
+    return table(["document", "fields", "types and meanings"], rows)
+
+
+@part
 def documents() -> str:
     """The fields of each document, from its schema."""
     from ackclock.documents import DOCUMENTS, document_schema
@@ -258,17 +272,17 @@ def _type(what: dict[str, Any]) -> str:
 
 @part
 def left_out() -> str:
-    """What each page of a model leaves out."""
-    done = []
+    """Links to what each page of a model leaves out."""
+    links = []
     for page in sorted((ROOT / "docs" / "models").glob("*.md")):
         content = page.read_text("utf-8")
-        found = re.search(r"^## Left out[^\n]*\n(.*?)(?=^## |\Z)", content, re.MULTILINE | re.DOTALL)
+        found = re.search(r"^## (Left out[^\n]*)$", content, re.MULTILINE)
         title = re.search(r"^# (.*)$", content, re.MULTILINE)
         if found and title:
-            words = re.sub(r"\]\((?![a-z]+:|#)([^)]+)\)", r"](../models/\1)", found[1].strip())
-            words = re.sub(r"\]\(#", f"](../models/{page.name}#", words)
-            done.append(f"### {title[1]}\n\n[{page.stem}](../models/{page.name}): {words}")
-    return "\n\n".join(done)
+            anchor = re.sub(r"[^\w\- ]", "", found[1].lower()).replace(" ", "-")
+            links.append(f"[{title[1]}](../models/{page.name}#{anchor})".replace(" ", "\0"))
+    text = textwrap.fill(", ".join(links) + ".", 100, break_long_words=False, break_on_hyphens=False)
+    return text.replace("\0", " ")
 
 
 @part
