@@ -1,6 +1,6 @@
-"""What the codes of errors, the findings of `analyze`, its rules of retransmissions and the words
-of tables mean: `ackclock explain`, and the pages of them. The texts of findings and rules stand
-beside their rules, in the engine (crates/diagnose, crates/trace).
+"""What the codes of errors, the findings of `analyze`, its rules of retransmissions, the words of
+tables and the limitations mean: `ackclock explain`, and the pages of them. The texts of findings
+and rules stand beside their rules, in the engine (crates/diagnose, crates/trace).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ackclock import _native
 from ackclock.errors import InputError, choices, format_value
+from ackclock.limitations import Limitation, limitations
 
 TEXTS = Path(__file__).with_name("explanations.toml")
 WORDS = Path(__file__).with_name("words.toml")
@@ -21,6 +22,7 @@ PAGES = {
     "finding": "reference/findings.html",
     "rule": "reference/rules.html",
     "word": "reference/words.html",
+    "limitation": "reference/limitations.html",
 }
 
 
@@ -30,7 +32,7 @@ class Explanation:
 
     name: str
     kind: str
-    """"error", "finding", "rule" or "word"."""
+    """"error", "finding", "rule", "word" or "limitation"."""
     group: str
     """The title below which pages have it."""
     text: str
@@ -48,7 +50,7 @@ class Explanation:
 
 @cache
 def explanations() -> dict[str, Explanation]:
-    """All of them by name: errors, findings, rules, words, in the order of their pages."""
+    """All by name: errors, findings, rules, words, limitations, in the order of their pages."""
     errors = tomllib.loads(TEXTS.read_text("utf-8"))["errors"]
     entries = [Explanation(name, "error", **entry) for name, entry in errors.items()]
     entries += [Explanation(kind="finding", **of) for of in _native.findings()]
@@ -59,7 +61,13 @@ def explanations() -> dict[str, Explanation]:
     entries += [
         Explanation(name, "word", group, text) for group, words in groups.items() for name, text in words.items()
     ]
+    entries += [Explanation(of.name, "limitation", _touched(of), of.text) for of in limitations()]
     return {entry.name: entry for entry in entries}
+
+
+def _touched(of: Limitation) -> str:
+    """The commands whose verdicts a limitation touches."""
+    return f"touches {', '.join(of.commands)}" if of.commands else "touches no verdict"
 
 
 def _first_kind(text: str) -> str:
@@ -68,7 +76,8 @@ def _first_kind(text: str) -> str:
 
 
 def explain(name: str) -> Explanation:
-    """The explanation of an error's code, a finding, a rule or a word of a table, in any case.
+    """The explanation of an error's code, a finding, a rule, a word of a table or a limitation, in
+    any case.
 
     Raises InputError for another name.
 

@@ -10,8 +10,10 @@ import pytest
 
 from ackclock import cli
 from ackclock._native import findings, kind_rules
+from ackclock.cli.app import app
 from ackclock.errors import Internal, Interrupted, RunFailed, UsageError
 from ackclock.explanations import TEXTS, WORDS, explain, explanations
+from ackclock.limitations import limitations
 from tests.support import ROOT
 from tests.support.printed_words import heads, unknown_words
 
@@ -67,11 +69,20 @@ def test_rule_is_explained_with_its_kind_and_its_source(capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["source"] == ""
 
 
-def test_names_of_errors_findings_rules_and_words_are_distinct() -> None:
+def test_names_of_errors_findings_rules_words_and_limitations_are_distinct() -> None:
     texts = tomllib.loads(TEXTS.read_text("utf-8"))
     words = (word for group in tomllib.loads(WORDS.read_text("utf-8")).values() for word in group)
     names = [*texts["errors"], *(of["name"] for of in findings()), *(name for name, _, _ in kind_rules()), *words]
+    names += [one.name for one in limitations()]
     assert len(set(names)) == len(names) == len(explanations())
+
+
+@pytest.mark.finding("U42")
+def test_limitation_is_explained_with_the_commands_that_it_touches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", "equal-minimum-delays"]) == 0
+    assert "(limitation; touches analyze, fit, measure)" in capsys.readouterr().out
+    commands = {command for one in limitations() for command in one.commands}
+    assert commands <= {command.name for command in app.registered_commands}
 
 
 def test_terminal_names_the_command_that_explains_an_error(monkeypatch, capsys) -> None:

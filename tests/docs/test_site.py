@@ -9,6 +9,7 @@ import reference
 from docsite import built, parts
 
 from ackclock import _native
+from ackclock.limitations import limitations, of_command
 from tests.support import ROOT
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -36,6 +37,16 @@ def test_generated_parts_of_a_page_are_those_of_the_program(page) -> None:
     for marker in docsite.MARKER.finditer(text):
         if marker["name"] not in ("root", "more-pages"):
             assert parts.make(marker["name"], marker["arguments"].split()), marker[0]
+
+
+@pytest.mark.finding("U42")
+@pytest.mark.parametrize("command", sorted({name for one in limitations() for name in one.commands}))
+def test_page_of_a_command_links_the_limitations_that_touch_its_verdict(command) -> None:
+    target = parts.COMMAND_PAGES[command]
+    if target.startswith(".."):
+        return
+    text = (ROOT / "docs/reference" / target).read_text("utf-8")
+    assert all(f"(limitations.md#{one.name})" in text for one in of_command(command))
 
 
 def test_generated_part_is_replaced_when_it_is_edited() -> None:

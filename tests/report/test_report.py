@@ -137,6 +137,14 @@ def test_comparison_report_begins_with_the_recommendation() -> None:
     assert "6.25 = (10.0 Mb/s / 9.60 kb/s) / (1000 B / 6 B on the wire)" in page
 
 
+@pytest.mark.finding("U42")
+def test_report_ends_with_the_limitations_that_touch_its_verdict() -> None:
+    page = Page(title="t", subtitle="s", answer="a", because="b", sections=[], kind="diff")
+    assert "<summary>What diff does not know</summary>" in html(page)
+    assert "<strong>what-the-capture-has</strong>" in html(page) and "one-path" not in html(page)
+    assert "does not know" not in html(replace(page, kind=""))
+
+
 def test_chart_script_is_in_the_page_once_if_it_has_charts() -> None:
     pages = _pages()
     assert pages["compare"].count("window.ackclockEmbed=") == 1

@@ -271,6 +271,33 @@ def _type(what: dict[str, Any]) -> str:
 
 
 @part
+def limitations() -> str:
+    """What is not modelled, each below a title of its own, with the commands that it touches."""
+    from ackclock.limitations import limitations as listed
+
+    done = []
+    for one in listed():
+        touched = ", ".join(f"[`{name}`]({COMMAND_PAGES.get(name, 'commands.md')})" for name in one.commands)
+        done.append(f"### {one.name}\n\n{one.text}" + (f"\n\nTouches {touched}." if touched else ""))
+    return "\n\n".join(done)
+
+
+@part
+def touched(command: str) -> str:
+    """Links to the limitations that touch the verdict of a command, from docs/reference."""
+    from ackclock.limitations import of_command
+
+    links = [f"[{one.name}](limitations.md#{one.name})" for one in of_command(command)]
+    return f"What its verdict does not know: {', '.join(links)}."
+
+
+COMMAND_PAGES = {
+    name: f"{name}.md" for name in ("compare", "advise", "analyze", "fit", "measure", "emulate", "diff", "packetdrill")
+} | {"sweep": "sweeps.md", "simulate": "scenario.md", "reproduce": "../guides/reproduce.md"}
+"""The pages of commands, from docs/reference."""
+
+
+@part
 def left_out() -> str:
     """Links to what each page of a model leaves out."""
     links = []

@@ -15,15 +15,15 @@ def explain(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="A word of a table, a finding of analyze, the code of an error, or a rule (default: list all).",
+            help="A word of a table, a finding of analyze, the code of an error, a rule, or a limitation (default: list all).",
             autocompletion=complete.explained,
         ),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """What a word of a table, a finding of `analyze`, the code of an error or a rule of its events
-    means; no network is used.
+    """What a word of a table, a finding of `analyze`, the code of an error, a rule of its events or
+    a limitation means; no network is used.
 
     On a terminal an error is followed by its code; --json has it as `code`. Events of `analyze
     --json` and of `--timeline` name the rule that classified the segment.

@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ackclock.limitations import of_command
 from ackclock.plot.theme import DARK, colour_variables
 from ackclock.report.figures import named
 from ackclock.report.page import Chart, Page, Sequences
@@ -103,6 +104,7 @@ def html(page: Page) -> str:
     scripts.append(files("ackclock.report").joinpath("templates", "page.js").read_text("utf-8"))
     return environment.get_template("page.html.j2").render(
         page=page,
+        limitations=of_command(page.kind),
         generator=generator(),
         name_of=lambda block: names[id(block)],
         # The data of charts and the scripts are ours and already safe inside a script element;
