@@ -20,7 +20,7 @@ version = release
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "docsite"]
 source_suffix = {".md": "myst-nb"}
-exclude_patterns = ["_static"]
+exclude_patterns = ["_static", "_templates"]
 nitpicky = True
 # Types of other packages have no page here: the site is complete without a network.
 nitpick_ignore_regex = [(r"py:.*", r".*")]
@@ -46,6 +46,7 @@ napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 
 html_theme = "furo"
+templates_path = ["_templates"]
 html_title = f"ackclock {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

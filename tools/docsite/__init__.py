@@ -128,16 +128,17 @@ def more_pages(app: Sphinx) -> str:
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
-    """Write the pages of sources, llms.txt and the documents' schemas, and check the links of the
-    built pages.
+    """Write the pages of sources, llms.txt, the documents' schemas and the index of the search, and
+    check the links of the built pages.
     """
     if error is not None or app.builder.name != "html":
         return
-    from docsite import built
+    from docsite import built, search
 
     sources.write(Path(app.outdir))
     built.write_llms(Path(app.outdir))
     built.write_schemas(Path(app.outdir))
+    search.write(Path(app.outdir))
     faults = built.faults(Path(app.outdir))
     for fault in faults:
         print(fault, file=sys.stderr)

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
-ROOT = Path(__file__).resolve().parents[2]
+from docsite import pages
 
 
 class Page(HTMLParser):
@@ -72,7 +72,6 @@ def write_llms(site: Path) -> None:
     """Copy each page's Markdown source, and write llms.txt, the list of them with their first
     sentence (llmstxt.org).
     """
-    docs = ROOT / "docs"
     lines = [
         "# ackclock",
         "",
@@ -81,12 +80,5 @@ def write_llms(site: Path) -> None:
         "## Pages",
         "",
     ]
-    for path in sorted(docs.rglob("*.md")):
-        name = path.relative_to(docs)
-        text = path.read_text("utf-8")
-        title = re.search(r"^# (.*)$", text, re.MULTILINE)
-        first = re.search(r"\n\n(?=[A-Z`\[])((?:[^\n]+\n?)+)", text)
-        sentence = re.split(r"(?<=[.:])\s", " ".join(first[1].split()))[0] if first else ""
-        sentence = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", sentence)
-        lines.append(f"- [{title[1] if title else name.stem}]({name.with_suffix('.html').as_posix()}): {sentence}")
+    lines += [f"- [{page.title}]({page.address}): {page.summary}" for page in pages.pages()]
     (site / "llms.txt").write_text("\n".join(lines) + "\n", "utf-8")
