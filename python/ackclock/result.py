@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas
     import polars as pl
     from rich.table import Table
 
@@ -53,10 +54,30 @@ class Result(ABC):
     @property
     @abstractmethod
     def frames(self) -> dict[str, pl.DataFrame]:
-        """Its tables by name, as Polars frames; those that this run has.
+        """Its tables by name, as Polars frames; those that this run has."""
 
-        `.to_pandas()` of a frame needs the extra `pyarrow`.
+    def to_pandas(self) -> dict[str, pandas.DataFrame]:
+        """Its tables by name, as pandas frames. They need pandas, and no pyarrow, which
+        `.to_pandas()` of a Polars frame needs. A missing number is NaN, so that a column of
+        integers with one is a column of floats.
+
+        Raises:
+            ImportError: pandas is not installed.
+
+        >>> import ackclock
+        >>> run = ackclock.simulate("dsl-16m", [{"workload": {"kind": "bulk"}}], duration="2 s")
+        >>> run.to_pandas()["flows"].loc[0, "variant"] # doctest: +SKIP
+        'cubic'
         """
+        import pandas
+
+        def values(column: pl.Series) -> Any:
+            return column.to_numpy() if column.dtype.is_numeric() else column.to_list()
+
+        return {
+            name: pandas.DataFrame({column.name: values(column) for column in frame})
+            for name, frame in self.frames.items()
+        }
 
     def to_json(self, path: Path | str | None = None) -> str:
         """The document as JSON text, also written to `path` if one is given."""
