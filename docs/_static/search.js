@@ -8,6 +8,8 @@
 const WEIGHTS = [10, 6, 2, 0.5];
 const LENGTH_SHARE = 0.6;
 const SATURATION = 1.5;
+// What is shown has this share of the first one's score.
+const WORTH = 0.15;
 // Guides answer questions; pages that programs print, and those about the code, come after them.
 const ROOMS = { start: 1.3, guides: 1.3, concepts: 1.1, reference: 1, models: 0.8, evidence: 0.7, inside: 0.5 };
 const STOP = new Set(
@@ -106,7 +108,8 @@ function anchor(head) {
 
 function show(container, question) {
   const plain = (text) => text.replace(/[`*]/g, "");
-  const results = question ? rank(SEARCH_INDEX, question).slice(0, 20) : [];
+  const found = question ? rank(SEARCH_INDEX, question) : [];
+  const results = found.filter(({ score }) => score > WORTH * found[0].score).slice(0, 10);
   container.replaceChildren();
   const heading = document.createElement("h1");
   heading.textContent = !question ? "Search" : results.length ? `Answers to “${question}”` : `Nothing has “${question}”`;
