@@ -4,7 +4,11 @@
 use ackclock_core::tcp::cc::{Ack, Congestion, CongestionSignal};
 use ackclock_core::tcp::delivery_rate::LossSample;
 use ackclock_core::{Span, Time};
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
+
+/// Fields of `Ack` by their names in version 1.0, and the engine's names, which they have now.
+const FORMER_FIELDS: [(&str, &str); 3] = [("credit", "growth_credit"), ("limited", "cwnd_limited"), ("cleared", "acked_total")];
 
 /// An ACK; `python/ackclock/_native.pyi` documents each field.
 #[pyclass(frozen, get_all, name = "Ack", module = "ackclock._native")]
@@ -27,6 +31,19 @@ pub struct PyAck {
     prior_delivered: Option<u64>,
     delivered_total: Option<u64>,
     tx_in_flight: Option<u32>,
+}
+
+#[pymethods]
+impl PyAck {
+    /// Called for a field that does not exist. Names the field that replaces a former one.
+    fn __getattr__(&self, name: &str) -> PyResult<()> {
+        let missing = format!("'Ack' object has no attribute '{name}'");
+        let former = FORMER_FIELDS.iter().find(|(former, _)| *former == name);
+        Err(PyAttributeError::new_err(match former {
+            Some((_, field)) => format!("{missing}; its name is '{field}'"),
+            None => missing,
+        }))
+    }
 }
 
 impl From<&Ack> for PyAck {
