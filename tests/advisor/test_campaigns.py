@@ -55,6 +55,7 @@ def test_recipes_of_a_router_are_within_their_promise_when_they_are_typed() -> N
     assert "None." in text
 
 
+@pytest.mark.slow
 def test_openwrt_lines_make_another_scenario_when_they_leave_a_direction_out() -> None:
     situation = situation_of([HOUSEHOLD])
     document = ackclock.advise(HOUSEHOLD, may=["router"], workers=1, cpu_s=CPU_S).document
@@ -157,6 +158,7 @@ def test_drawn_situations_are_scenarios_and_the_same_for_a_seed(kinds: Any, monk
         assert situation_of([one.data]).own
 
 
+@pytest.mark.slow
 def test_advice_leaves_a_good_line_and_so_does_the_grid() -> None:
     data = scenario(random.Random(4), "good", "Linux, bbr", "down", "5 s")
     width = regret.Width(of_kind=1, tripled=0, kept=3)
@@ -175,6 +177,7 @@ def test_grid_has_no_congestion_control_of_linux_when_the_host_is_another() -> N
     assert scaled
 
 
+@pytest.mark.slow
 def test_vegas_is_harm_beside_one_cubic_flow_and_an_equal_share_is_none() -> None:
     data = {**HOUSEHOLD, "flow": HOUSEHOLD["flow"][:1]}
     situation = situation_of([data])

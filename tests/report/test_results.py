@@ -215,6 +215,7 @@ def test_link_is_loaded_changed_and_written(tmp_path) -> None:
     ("own", "model", "left_out"),
     [
         (Tcp, "TcpEnds", set()),
+        (ackclock.Quic, "Quic", set()),
         (Flow, "Flow", set(tcp_keys())),
         (Bulk, "Bulk", {"kind"}),
         (Transfer, "Transfer", {"kind"}),

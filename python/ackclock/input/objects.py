@@ -317,6 +317,31 @@ class Tcp(_Input):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quic(_Input):
+    """The keys of [flow.quic]; what is None comes from the stack's file.
+
+    >>> Quic(ack_frequency=9, max_ack_delay=0.05).to_dict()
+    {'ack_frequency': 9, 'max_ack_delay': '0.05 s'}
+    """
+
+    host: str | None = None
+    control: Literal["variant", "noq-cubic", "noq-newreno", "noq-bbr3"] | None = None
+    ack_frequency: int | None = None
+    """Packets that the receiver may leave without an ACK."""
+    max_ack_delay: Time | None = None
+    initial_window: Size | None = None
+    packet_threshold: int | None = None
+    mtu_discovery: bool | None = None
+    receive_window: Size | None = None
+    send_burst: int | None = None
+    """Datagrams that leave at once, 1 to 16."""
+    handshake: Literal["1-rtt", "0-rtt"] | None = None
+    certificate: Size | None = None
+    streams: int | None = None
+    spin: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Flow(_Input):
     """`count` flows that the clients share out, with TCP keys of their own.
 
@@ -336,6 +361,9 @@ class Flow(_Input):
     stop: Time | None = None
     repeat: Mapping[str, Any] | None = None
     """``{"every": "5 s", "times": 3}``."""
+    transport: Literal["tcp", "quic"] | None = None
+    """"quic": the stack noq 1.4; TCP when None."""
+    quic: Quic | Mapping[str, Any] | None = None
     tcp: Tcp | Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:

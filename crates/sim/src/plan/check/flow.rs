@@ -89,7 +89,8 @@ pub fn check(plan: &Plan, flow: &Flow) -> Checked {
             check_datagrams(bps, packet)
         }
         (tcp, WorkloadConfig::Onoff { bps, on_ps, off_ps, shape, packet, .. }) => {
-            ensure(tcp.is_some() == flow.quic.is_some(), || "onoff: tcp and quic, or neither".into())?;
+            ensure(tcp.is_none() || flow.quic.is_some(), || "tcp must be null for UDP".into())?;
+            ensure(tcp.is_some() || flow.quic.is_none(), || "tcp is null: it has the congestion control of quic".into())?;
             check_datagrams(bps, packet)?;
             check_span("on_ps", Span(on_ps))
                 .and_then(|()| check_span("off_ps", Span(off_ps)))
