@@ -70,8 +70,7 @@ at the sender, by the sender's capture, with IP headers, before header compressi
 filter is the paper's (`p1`); ACC has RED with ECN before the return and sender adaptation.
 
 """
-SOCKETS = f"""
-## The same stack by real sockets
+SOCKETS = f"""## The same stack by real sockets
 
 noq 1.4.0 with rustls over UDP sockets (crates/quic-peer, `make quic-peer`) in `ackclock emulate`, {len(SOCKET_SEEDS)} runs of
 {SECONDS} s with the stack's own CUBIC (`control = "{CONTROL}"`) and without segmentation offload, beside {len(SIMULATED)} seeds of the
@@ -157,7 +156,7 @@ def shown(of: Interval, form: str) -> str:
 
 
 def page(found: Outcomes) -> str:
-    return f"{TOP}{controls(found)}{READINGS}{ACKS}{acks(found)}{sockets(found)}"
+    return f"{TOP}{controls(found)}{READINGS}{ACKS}{acks(found)}\n{sockets(found)}"
 
 
 def sockets(found: Outcomes) -> str:

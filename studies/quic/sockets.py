@@ -20,6 +20,7 @@ import polars as pl
 
 import ackclock
 from ackclock.errors import RunFailed
+from ackclock.format import three
 from studies.kernel.runs import STEAL_PERCENT
 from studies.quic.runs import LINKS as STUDIED
 from studies.quic.runs import QUIC, packaged
@@ -142,14 +143,14 @@ def sockets_table(found: Mapping[str, Mapping[str, Any]]) -> tuple[list[list[str
             good, text = _judged(name, truth, mean)
             holds &= good
             spread = _spread([getattr(one, name) / form for one in real])
-            cells += [f"{truth:.3g}{spread}", f"{mean:.3g}", text if good else f"**{text}**"]
+            cells += [f"{three(truth)}{spread}", three(mean), text if good else f"**{text}**"]
         rows.append([*cells, str(len(runs))])
         held += holds
     return rows, held, len(rows)
 
 
 def _spread(values: Sequence[float]) -> str:
-    return f" ({min(values):.3g} to {max(values):.3g})" if len(values) > 1 else ""
+    return f" ({three(min(values))} to {three(max(values))})" if len(values) > 1 else ""
 
 
 def _judged(name: str, truth: float, mean: float) -> tuple[bool, str]:
