@@ -140,7 +140,7 @@ def sockets_table(found: Mapping[str, Mapping[str, Any]]) -> tuple[list[list[str
         cells, holds = [f"`{link}`"], True
         for name, form in (("goodput_bps", 1e6), ("rtt_ms", 1.0), ("lost", 1.0)):
             truth, mean = (statistics.fmean(getattr(one, name) for one in of) / form for of in (real, ours))
-            good, text = _judged(name, truth, mean)
+            good, text = _verdict(name, truth, mean)
             holds &= good
             spread = _spread([getattr(one, name) / form for one in real])
             cells += [f"{three(truth)}{spread}", three(mean), text if good else f"**{text}**"]
@@ -153,7 +153,7 @@ def _spread(values: Sequence[float]) -> str:
     return f" ({three(min(values))} to {three(max(values))})" if len(values) > 1 else ""
 
 
-def _judged(name: str, truth: float, mean: float) -> tuple[bool, str]:
+def _verdict(name: str, truth: float, mean: float) -> tuple[bool, str]:
     """Goodput within 5 %, RTT 10 %, lost packets a factor of 1.5 or three packets."""
     if name == "lost":
         ratio = mean / truth if truth else math.inf if mean else 1.0
