@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ackclock.emulation.run import Emulation, emulate
     from ackclock.errors import InputError, RunFailed
     from ackclock.fitting import Fit, fit
+    from ackclock.hunting import Hunt, hunt
     from ackclock.input.objects import (
         Bulk,
         Call,
@@ -87,6 +88,8 @@ _HOME = {
     "emulate": "emulation.run",
     "Fit": "fitting",
     "fit": "fitting",
+    "Hunt": "hunting.result",
+    "hunt": "hunting",
     "import_link": "link_import",
     "LinkImport": "link_import",
     "list_papers": "api",
@@ -152,6 +155,7 @@ __all__ = [
     "FolderResult",
     "Game",
     "Hop",
+    "Hunt",
     "InputError",
     "Link",
     "LinkImport",
@@ -179,6 +183,7 @@ __all__ = [
     "diff",
     "emulate",
     "fit",
+    "hunt",
     "import_link",
     "list_groups",
     "list_hosts",

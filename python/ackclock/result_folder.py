@@ -18,6 +18,7 @@ from ackclock.storage.run_kind import (
     ANALYZE,
     COMPARE,
     EMULATE,
+    HUNT,
     KINDS,
     MEASURE,
     ON_LINK,
@@ -232,6 +233,12 @@ def _advice(folder: Path) -> Result:
     return read_folder(folder)
 
 
+def _hunt(folder: Path) -> Result:
+    from ackclock.hunting.result import read_folder
+
+    return read_folder(folder)
+
+
 def _measurement(folder: Path) -> Result:
     from ackclock.measurement.folder import read_folder
 
@@ -298,6 +305,7 @@ _RESULTS: dict[RunKind, Callable[[Path], Result]] = {
     SWEEP: lambda folder: FolderResult(folder, SWEEP),
     SIMULATE: _simulation,
     ADVISE: _advice,
+    HUNT: _hunt,
 }
 # Not the results' own pages: a report needs the files only, not the program of a run's congestion
 # control in Python.
@@ -311,4 +319,5 @@ _PAGES: dict[RunKind, Callable[[Path], Page]] = {
     SWEEP: _sweep_page,
     SIMULATE: _simulation_page,
     ADVISE: lambda folder: _advice(folder)._page(),
+    HUNT: lambda folder: _hunt(folder)._page(),
 }

@@ -17,6 +17,7 @@ from ackclock.cli import (
     explain,
     export,
     fit,
+    hunt,
     import_,
     kernel_cc,
     lab,
@@ -92,6 +93,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., object], str, str], ...] = (
     (LIVE, export.export, "Write a link as commands of tc, or for mahimahi.", "export dsl-16m --to tc"),
     (LIVE, kernel_cc.kernel_cc, "Load congestion controls into the kernel.", "kernel-cc load biad"),
     (RESEARCH, sweep.sweep, "Run a scenario at each combination of values.", "sweep study.toml --out runs/study"),
+    (RESEARCH, hunt.hunt, "Search for the link on which it breaks.", "hunt study.toml --runs 400"),
     (
         RESEARCH,
         fit.fit,

@@ -22,6 +22,7 @@ class SchemaKind(StrEnum):
     diff = "diff"
     emulate = "emulate"
     fit = "fit"
+    hunt = "hunt"
     import_ = "import"
     measure = "measure"
     reproduce = "reproduce"

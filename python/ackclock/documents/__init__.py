@@ -17,6 +17,7 @@ from ackclock.documents.compare import Comparison
 from ackclock.documents.diff import RunDifference
 from ackclock.documents.emulate import EmulationAudit
 from ackclock.documents.fit import FittedLink
+from ackclock.documents.hunt import Hunt
 from ackclock.documents.import_ import ImportedLink
 from ackclock.documents.measure import Measurement
 from ackclock.documents.reproduce import Claims, PaperApps, PaperOnLink
@@ -29,6 +30,7 @@ DOCUMENTS: dict[str, Any] = {
     "diff": RunDifference,
     "emulate": EmulationAudit,
     "fit": FittedLink,
+    "hunt": Hunt,
     "import": ImportedLink,
     "measure": Measurement,
     "reproduce": Claims | PaperOnLink | PaperApps,

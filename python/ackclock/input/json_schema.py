@@ -30,6 +30,36 @@ _ASSUMED: Schema = {
         "additionalProperties": False,
     },
 }
+_NUMBER: Schema = {"type": ["number", "string"]}
+_HUNT: Schema = {
+    "type": "object",
+    "description": "What `ackclock hunt` searches (docs/reference/hunt.md); no part of the runs of other commands.",
+    "examples": [{"objective": "goodput", "vary": {"hop.dsl.delay": {"from": "5 ms", "to": "100 ms"}}}],
+    "properties": {
+        "objective": {"type": ["string", "object"]},
+        "breaks": {"type": "number"},
+        "vary": {"type": "object"},
+        "constraints": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    **{key: {"type": "string"} for key in ("metric", "key", "over")},
+                    **dict.fromkeys(("min", "max"), _NUMBER),
+                },
+                "additionalProperties": False,
+            },
+        },
+        "plausible": {"type": "number", "exclusiveMinimum": 0},
+        "runs": {"type": "integer", "minimum": 1},
+        "minutes": {"type": "number", "exclusiveMinimum": 0},
+        "cases": {"type": "integer", "minimum": 1, "maximum": 100},
+        "search": {"enum": ["cmaes", "random"]},
+        "seed": {"type": "integer", "minimum": 0},
+    },
+    "required": ["objective"],
+    "additionalProperties": False,
+}
 
 
 def json_schema(kind: str) -> Schema:
@@ -54,7 +84,10 @@ def json_schema(kind: str) -> Schema:
         top = _top("link file", {"description": _LINK, "properties": keys, "required": ["hop"]})
     else:
         title = "scenario" if kind == "scenario" else "measurement plan"
-        top = _top(title, definitions.pop(TABLES[kind]))
+        table = definitions.pop(TABLES[kind])
+        if kind == "scenario":
+            table = {**table, "properties": {**table["properties"], "hunt": _HUNT}}
+        top = _top(title, table)
     return {"$schema": DRAFT, **top, "$defs": dict(sorted(definitions.items()))}
 
 

@@ -25,7 +25,8 @@ COMPARE = RunKind("compare", "compare.json")
 SWEEP = RunKind("sweep", "sweep.json")
 SIMULATE = RunKind("simulate", "summary.json")
 ADVISE = RunKind("advise", "advice.json")
-KINDS = (REPRODUCE, ON_LINK, ANALYZE, MEASURE, SCHEDULE, EMULATE, COMPARE, SWEEP, SIMULATE, ADVISE)
+HUNT = RunKind("hunt", "hunt.json")
+KINDS = (REPRODUCE, ON_LINK, ANALYZE, MEASURE, SCHEDULE, EMULATE, COMPARE, SWEEP, SIMULATE, ADVISE, HUNT)
 """A folder with several of the documents is of the first kind."""
 
 

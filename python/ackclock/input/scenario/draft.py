@@ -21,33 +21,42 @@ LINK_KEYS = ("title", "source", "hop", "tunnel", "assumed", "fit")
 """Keys of a link file; `assumed` (`Assumption`) and `fit`, what `ackclock fit` records, are no part
 of the link."""
 
+SEARCHED = ("sweep", "hunt")
+"""Keys of a scenario that are about other runs of it."""
+
 
 @dataclass(frozen=True)
 class Draft:
     """An unchecked scenario.
 
-    `check` converts one point of its sweep to a Scenario or raises InputError.
+    `check` converts one point of its sweep to a Scenario or raises InputError. `varied` is the
+    table that has the values of points, which errors about them name.
     """
 
     document: Document
+    varied: Key = ("sweep",)
 
     def points(self) -> list[sweep_paths.Point]:
         """Every combination of swept values; one empty point when there is no sweep."""
         try:
             return list(sweep_paths.points(self.document.data.get("sweep", {})))
         except InvalidValue as invalid:
-            raise self.document.error(_sweep_loc(self.document, invalid.key), invalid) from None
+            raise self.document.error(_varied_loc(self.document, self.varied, invalid.key), invalid) from None
 
     def replaced(self, keys: Mapping[str, Any]) -> Draft:
         """The same scenario with some top-level keys replaced."""
         if not keys:
             return self
         document = self.document
-        return Draft(Document({**document.data, **keys}, document.file, document.text))
+        return Draft(Document({**document.data, **keys}, document.file, document.text), self.varied)
 
     def check(self, point: Mapping[str, Any] | None = None) -> Scenario:
         """The checked scenario at one point of the sweep (values by dotted path), with its link."""
-        return _Checking(self.document, dict(point or {})).scenario()
+        return _Checking(self.document, dict(point or {}), self.varied).scenario()
+
+    def written(self, point: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The keys of a point as written, unchecked, with those of the link. Raises InputError."""
+        return _Checking(self.document, dict(point or {}), self.varied).written()
 
     def as_written(self, point: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
         """The resolved scenario `data` of a point, with each table whose `kind` the sweep varies as
@@ -57,7 +66,7 @@ class Draft:
         out = copy.deepcopy(dict(data))
         if "link" in point:
             return {key: value for key, value in out.items() if key not in ("hop", "tunnel")}
-        checking = _Checking(self.document, dict(point))
+        checking = _Checking(self.document, dict(point), self.varied)
         written = checking.written()
         for loc, path in checking.swept.items():
             if path.endswith(".kind"):
@@ -68,12 +77,12 @@ class Draft:
         return out
 
 
-def _sweep_loc(document: Document, key: Key) -> Key:
-    """The location of a swept path, written as "tcp.variant" = .. or as tcp.variant = .."""
-    if key and ("sweep", *key) not in document.lines:
+def _varied_loc(document: Document, table: Key, key: Key) -> Key:
+    """The location of a varied path, written as "tcp.variant" = .. or as tcp.variant = .."""
+    if key and (*table, *key) not in document.lines:
         path, *rest = key
-        return ("sweep", *str(path).split("."), *rest)
-    return ("sweep", *key)
+        return (*table, *str(path).split("."), *rest)
+    return (*table, *key)
 
 
 @dataclass
@@ -82,6 +91,7 @@ class _Checking:
 
     document: Document
     point: dict[str, Any]
+    varied: Key
     data: dict[str, Any] = field(init=False)
     link: Document | None = field(init=False, default=None)
     swept: dict[Key, str] = field(init=False, default_factory=dict)
@@ -97,7 +107,7 @@ class _Checking:
 
     def written(self) -> dict[str, Any]:
         """The keys as written, those of the link among them, with the point's values."""
-        self.data = copy.deepcopy({key: value for key, value in self.document.data.items() if key != "sweep"})
+        self.data = copy.deepcopy({key: value for key, value in self.document.data.items() if key not in SEARCHED})
         absolute_traces(self.data, self.document.folder)
         _read_pages(self.data, self.document.folder)
         if "link" in self.point:
@@ -120,7 +130,7 @@ class _Checking:
         try:
             self.swept[sweep_paths.put(self.data, path, value)] = path
         except InvalidValue as invalid:
-            raise self.document.error(_sweep_loc(self.document, (path,)), invalid) from None
+            raise self.document.error(_varied_loc(self.document, self.varied, (path,)), invalid) from None
 
     def _read_link(self) -> None:
         if "link" not in self.data:
@@ -164,8 +174,9 @@ class _Checking:
     def _error(self, loc: Key, invalid: InvalidValue) -> InputError:
         for place, path in self.swept.items():
             if loc[: len(place)] == place or place[: len(loc)] == loc:
-                at = self.document.error(_sweep_loc(self.document, (path,)), invalid)
-                return InputError.of(invalid, file=at.file, line=at.line, key=f"sweep.{path}")
+                at = self.document.error(_varied_loc(self.document, self.varied, (path,)), invalid)
+                table = ".".join(map(str, self.varied))
+                return InputError.of(invalid, file=at.file, line=at.line, key=f"{table}.{path}")
         source = self.link if self.link and loc[:1] in self._of_link() else self.document
         error = source.error(loc, invalid)
         return InputError.of(invalid, file=error.file, line=error.line, key=format_loc(loc, self.data))

@@ -7,12 +7,19 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from typing import Any
 
 from ackclock.errors import InvalidValue, Key, choices, format_value
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, is_per_direction
 
 Point = dict[str, Any]
+
+
+class Left(Enum):
+    """The value of a key that a point leaves out."""
+
+    OUT = "left out"
 
 
 def points(sweep: Any) -> Iterator[Point]:
@@ -50,9 +57,11 @@ def _flattened(sweep: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def put(data: dict[str, Any], path: str, value: Any) -> Key:
-    """Set one swept value in an unchecked scenario, in place. Returns its location."""
+    """Set one swept value in an unchecked scenario, or remove it for `Left.OUT`, in place. Returns
+    its location.
+    """
     parts = path.split(".")
-    if parts[0] in ("sweep", "seeds", "title", "source") or "" in parts:
+    if parts[0] in ("sweep", "hunt", "seeds", "title", "source") or "" in parts:
         raise InvalidValue(
             format_value(path), "a path such as tcp.variant, hop.NAME.rate.down, flow.NAME.count, link or duration"
         )
@@ -87,6 +96,8 @@ def _put_in_hop(hop: dict[str, Any], loc: Key, keys: list[str], value: Any) -> K
     key, *rest = keys
     current = hop.get(key)
     if rest and rest[0] in DIRECTIONS:
+        if current is None and value is Left.OUT:
+            return (*loc, *keys)
         if not is_per_direction(current):
             # One value for both directions becomes one for each, of which one is replaced.
             hop[key] = {} if current is None else {direction: _copy(current) for direction in _directions(hop)}
@@ -109,14 +120,37 @@ def _copy(value: Any) -> Any:
 def _set(table: dict[str, Any], loc: Key, keys: list[str], value: Any) -> Key:
     *parents, last = keys
     for parent in parents:
+        if value is Left.OUT and parent not in table:
+            return (*loc, *keys)
         inner = table.get(parent, {})
         if not isinstance(inner, dict):
             inner = {"mean": inner} if parent in (*DIRECTIONS, "loss", "duplicate") else {}
         table[parent] = inner
         table = inner
         loc = (*loc, parent)
-    table[last] = value
+    if value is Left.OUT:
+        table.pop(last, None)
+    else:
+        table[last] = value
     return (*loc, last)
+
+
+def get(data: dict[str, Any], path: str) -> Any:
+    """The value at a dotted path of an unchecked scenario, None without one: of a hop's key that
+    has one value for both directions, that one.
+    """
+    kind, *keys = path.split(".")
+    value: Any = data.get(kind)
+    if kind in ("hop", "flow") and isinstance(value, list) and keys:
+        named = [one for one in value if isinstance(one, dict) and one.get("name") == keys[0]]
+        place = int(keys[0][4:]) - 1 if keys[0].startswith("flow") and keys[0][4:].isdecimal() else -1
+        numbered = value[place : place + 1] if kind == "flow" and place >= 0 else []
+        value, keys = next(iter([*named, *numbered]), None), keys[1:]
+    for key in keys:
+        if kind == "hop" and key in DIRECTIONS and not is_per_direction(value):
+            continue
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 _VAGUE = ("mean", *DIRECTIONS)
