@@ -26,6 +26,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates \( -path c
 
 .DEFAULT_GOAL := help
 .PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc quic-peer ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat quic-accuracy apps-accuracy apps-chromium
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat apps-accuracy apps-chromium hunt-accuracy
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -330,6 +331,10 @@ readings: build ## other readings of the papers by their claims, into docs/evide
 
 crude: build ## the papers' holding claims in crude models of their links (crude.csv of each paper); MINUTES=10 ends with status 3, and the same command continues
 	$(BIN)/python -m studies.papers.crude $(if $(MINUTES),--minutes $(MINUTES)) $(if $(KEPT),--kept $(KEPT))
+
+# In parts: make hunt-accuracy KEPT=runs/hunt.jsonl MINUTES=9, again until all are done.
+hunt-accuracy: build ## links on which controls are known to break, found by `hunt`, into docs/evidence/hunt.md: ten minutes, KEPT=, MINUTES=
+	$(BIN)/python -m studies.hunt.page $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/hunt.md
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --extra report --group dev \

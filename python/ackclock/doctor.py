@@ -170,6 +170,7 @@ _CHECKS: tuple[tuple[str, str, Callable[[], tuple[bool, str]], str], ...] = (
     ("engine", "every command", _engine, "reinstall ackclock"),
     ("this folder", "run folders", _writable, "change to a folder that you may write to, or use `--out`"),
     ("reports", "report.html, plots", _packages("altair", "vl_convert"), "pip install 'ackclock[report]'"),
+    ("CMA-ES", "`hunt`", _packages("cmaes"), "pip install 'ackclock[hunt]'"),
     ("Dask", "`sweep --dask`", _packages("distributed"), "pip install 'ackclock[dask]'"),
     (
         "URLs",

@@ -30,6 +30,7 @@ PANELS: dict[str, dict[str, tuple[str, ...]]] = {
         "Captures": ("--pcap", "--pcap-format", "--pcap-offloads", "--qlog"),
     },
     "sweep": {"A part of a sweep": ("--part", "--collect", "--estimate", "--seed")},
+    "hunt": {"The search": ("--runs", "--minutes", "--search", "--seed", "--verify")},
     "analyze": {
         "Which packets": ("--flow", "--filter", "--since", "--until", "--strip"),
         "What is found": ("--congestion-control", "--timeline", "--follow"),

@@ -25,6 +25,10 @@ def hunt(
         int | None,
         typer.Option("--seed", min=0, max=2**31 - 1, help="The seed of the search, in place of the scenario's."),
     ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Run each found case with the running kernel's TCP over the emulated link.")
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print what happens in every case, not one screen.")] = False,
     workers: Workers = None,
     report: Report = True,
     json: Json = False,
@@ -53,13 +57,13 @@ def hunt(
     table = read_hunt(draft, runs=runs, minutes=minutes, search=search, seed=seed)
     folder = out if out is not None else identity(draft, table).default_folder()
     with progress("hunt", quiet=quiet) as update:
-        result = hunt_checked(draft, table, folder=folder, force=force, workers=workers, progress=update)
+        result = hunt_checked(draft, table, folder=folder, force=force, workers=workers, verify=verify, progress=update)
     deliver(
         lambda: {**result.document, "folder": str(result.folder)},
-        lambda: tables(result.document),
+        lambda: tables(result.document, every=every),
         result.folder,
         report=report,
         json=json,
         quiet=quiet,
-        lines=lambda: lines(result.document),
+        lines=lambda: lines(result.document, every=every),
     )

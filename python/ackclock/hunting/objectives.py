@@ -131,6 +131,12 @@ def _of_link(run: HuntRun, name: str | None) -> float:
     return together_bps(flows) / sum(allowed) if allowed else math.nan
 
 
+def _retransmitted(run: HuntRun, name: str | None) -> float:
+    flows = run.flows(name)
+    sent = sum(one["segments_sent"] for one in flows)
+    return sum(one["retransmitted_segments"] for one in flows) / sent if sent else math.nan
+
+
 def _added_delay_ms(run: HuntRun, name: str | None) -> float:
     base = base_rtt_ps(run.scenario.hop) / 1e9
     worst = [one["rtt_ms"]["p95"] for one in run.flows(name) if one["rtt_ms"]["p95"] is not None]
@@ -195,6 +201,14 @@ NAMED: Mapping[str, Objective] = {
             milliseconds,
             _added_delay_ms,
         ),
+        Objective(
+            "retransmissions",
+            "the share of the segments of {flow} that was retransmitted",
+            "large",
+            0.1,
+            percent,
+            _retransmitted,
+        ),
         Objective("mos", "the MOS of {flow}", "small", 3.6, three, _mos),
         Objective("repair", "the longest time without progress of {flow}", "large", 2.0, _seconds, _gap_s),
     )
@@ -202,7 +216,7 @@ NAMED: Mapping[str, Objective] = {
 """The objectives by name, each with its usual `breaks`."""
 DIFFERENCE = "difference"
 NAMES = (*NAMED, DIFFERENCE)
-OF_DIFFERENCE = ("share", "goodput", "delay", "repair")
+OF_DIFFERENCE = ("share", "goodput", "delay", "retransmissions", "repair")
 
 
 def read_objective(spec: Any, breaks: float | None, flows: Sequence[str], folder: Path) -> Objective:

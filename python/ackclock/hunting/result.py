@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from ackclock.documents.hunt import Hunt as HuntDocument
     from ackclock.documents.hunt import HuntCase
 
-NEAR = 0.1
-"""Decades up to which a case's link is one that people have."""
+HEADS = ("case", "variant", "limit", "figure", "seeds", "found at", "nearest link", "what happens")
+MAX_ROWS = 6
+"""Rows of one screen."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,16 +98,19 @@ def read_folder(folder: Path) -> Hunt:
     return Hunt(cast("HuntDocument", read_json(folder / HUNT.document)), folder)
 
 
-def tables(document: HuntDocument) -> list[Table]:
-    """What broke, a row for each case with its sentence below it; nothing where nothing broke."""
+def tables(document: HuntDocument, *, every: bool = True) -> list[Table]:
+    """What broke, a row for each case; nothing where nothing broke. With `every`, the sentence of
+    each case stands below its row.
+    """
     if not document["cases"]:
         return []
-    table = TextBelow(title=_head(document), title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for name in ("case", "variant", "limit", "figure", "seeds", "found at", "nearest link", "what happens"):
+    kind = TextBelow if every else Table
+    table = kind(title=_head(document), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in HEADS if every else HEADS[:-1]:
         right = name in ("case", "figure", "seeds", "found at")
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
-    for case in document["cases"]:
-        table.add_row(*_cells(case), _below(case))
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=not every)
+    for case in document["cases"] if every else document["cases"][:MAX_ROWS]:
+        table.add_row(*_cells(case), *([_below(case)] if every else []))
     return [table]
 
 
@@ -132,11 +136,18 @@ def _head(document: HuntDocument) -> str:
     return f"{name}{document['objective']['what']}"
 
 
-def lines(document: HuntDocument) -> list[str]:
-    """What stands below the table: the files, then the verdict."""
-    named = [case["scenario"] for case in document["cases"] if case["scenario"]]
-    again = [f"To see one again: `ackclock simulate {named[0]}` in the run folder."] if named else []
-    return ["", *again, document["verdict"]] if document["cases"] else [document["verdict"]]
+def lines(document: HuntDocument, *, every: bool = True) -> list[str]:
+    """What stands below the table: without `every` what happens in the worst case, then the files
+    and the verdict.
+    """
+    cases = document["cases"]
+    if not cases:
+        return [document["verdict"]]
+    further = ["", f"Case 1: {_below(cases[0])}"] if not every else []
+    if not every and len(cases) > 1:
+        further.append("`--all` says what happens in the others.")
+    again = [f"To see one again: `ackclock simulate {cases[0]['scenario']}` in the run folder."]
+    return [*further, "", *(again if cases[0]["scenario"] else []), document["verdict"]]
 
 
 def page(document: HuntDocument) -> Page:

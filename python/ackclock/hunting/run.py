@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ackclock.errors import InputError
 from ackclock.format import joined, many, sentence
+from ackclock.hunting import verification
 from ackclock.hunting.case_files import write_case
 from ackclock.hunting.evaluation import Evaluator, Outcome, Store, left_out
 from ackclock.hunting.mechanism import NAMED_NEEDS, Mechanism, mechanism, needs_text
 from ackclock.hunting.objectives import Objective
 from ackclock.hunting.plausibility import nearest
 from ackclock.hunting.result import Hunt
-from ackclock.hunting.search import BARRIER, searcher
+from ackclock.hunting.search import BARRIER, RandomSearch, searcher
 from ackclock.hunting.shrinking import Shrinking, Shrunk, simplest
 from ackclock.hunting.space import Settings
 from ackclock.hunting.table import HuntTable, read_hunt
@@ -64,6 +65,7 @@ def hunt(
     out: str | Path | None = None,
     force: bool = False,
     workers: int | None = None,
+    verify: bool = False,
 ) -> Hunt:
     """Search a scenario's [hunt] for the cases in which its objective is worst.
 
@@ -77,6 +79,7 @@ def hunt(
             and the found cases as scenarios.
         force: move another run that is in `out` aside.
         workers: threads; default: all cores. The result does not depend on them.
+        verify: run each found case with the running kernel's TCP over the emulated link, too.
 
     Returns:
         A Hunt: `document`, and `cases`, a Polars frame.
@@ -87,7 +90,8 @@ def hunt(
     """
     draft = draft_of(scenario) if isinstance(scenario, Mapping) else read_draft(Path(scenario))
     table = read_hunt(draft, runs=runs, minutes=minutes, search=search, seed=seed)
-    return hunt_checked(draft, table, folder=None if out is None else Path(out), force=force, workers=workers)
+    folder = None if out is None else Path(out)
+    return hunt_checked(draft, table, folder=folder, force=force, workers=workers, verify=verify)
 
 
 def identity(draft: Draft, table: HuntTable) -> Identity:
@@ -104,24 +108,61 @@ def hunt_checked(
     folder: Path | None = None,
     force: bool = False,
     workers: int | None = None,
+    verify: bool = False,
     progress: Progress | None = None,
 ) -> Hunt:
-    """Run a checked hunt. With a `folder`, each case is kept as it ends, and reused."""
+    """Run a checked hunt. With a `folder`, each case is kept as it ends, and reused. `verify` runs
+    each found case with the running kernel, too.
+    """
+    check_valid(draft, table)
     own = identity(draft, table)
     with opened(folder, own, force=force) as run:
         if run and run.finished:
-            return Hunt(_read(run.path), run.path)
+            document = _read(run.path)
+            if verify and not all("verification" in case for case in document["cases"]):
+                run.reopen()
+                _verify(draft, table, document, progress)
+                atomic_files.write_json(run.path / HUNT.document, document)
+                run.finish()
+            return Hunt(document, run.path)
         store = Store(folder)
         store.open()
         try:
             document = _Search(draft, table, store, workers, progress or notebook_progress()).document(folder)
         finally:
             store.close()
+        if verify:
+            _verify(draft, table, document, progress)
         if run:
             store.rewrite()
             atomic_files.write_json(run.path / HUNT.document, document)
             run.finish()
     return Hunt(document, folder)
+
+
+def _verify(draft: Draft, table: HuntTable, document: HuntDocument, progress: Progress | None) -> None:
+    """Add what the running kernel shows of each case to the document."""
+    evaluator = Evaluator(draft, table, Store(None), workers=1)
+    for number, case in enumerate(document["cases"]):
+        if progress:
+            progress(number, len(document["cases"]), "the running kernel")
+        case["verification"] = verification.verify(evaluator, case, document["simplest"]["value"])
+
+
+def check_valid(draft: Draft, table: HuntTable) -> None:
+    """Raise the InputError of the first of some random cases where none of them is valid, such as
+    for a wrong key.
+    """
+    evaluator = Evaluator(draft, table, Store(None), workers=1)
+    first: InputError | None = None
+    for unit in RandomSearch(table.space.steps, table.seed).ask():
+        try:
+            evaluator.scenarios(table.space.point(table.space.decode(unit)))
+            return
+        except InputError as error:
+            first = first or error
+    assert first is not None
+    raise first
 
 
 def _read(folder: Path) -> HuntDocument:
@@ -146,7 +187,6 @@ class _Search:
         """Search, make what breaks simple, and write it down."""
         base = self.evaluator.one(self.simple)
         evaluated = self._evaluated()
-        self._check(evaluated)
         broken = [one for one in evaluated if one.outcome.counts and self._breaks(one.outcome)]
         asked = self.evaluator.asked
         cases = self._cases(self._finds(broken), base, folder, len(evaluated))
@@ -183,7 +223,8 @@ class _Search:
 
     def _evaluated(self) -> list[_Evaluated]:
         """The cases of the search, in order."""
-        search = searcher(self.table.search, self.table.space.steps, self.table.seed)
+        goal = -self.table.objective.badness(self.table.objective.breaks)
+        search = searcher(self.table.search, self.table.space.steps, self.table.seed, goal)
         done: list[_Evaluated] = []
         before, began = 0.0, time.monotonic()
         generation = 0
@@ -194,7 +235,7 @@ class _Search:
                 points = points[: self.table.runs - len(done)]
             cases = [self.table.space.decode(point) for point in points]
             outcomes = self.evaluator.evaluate(cases)
-            search.tell(points, [self._cost(outcome) for outcome in outcomes])
+            search.tell(points, [cost(self.table.objective, outcome) for outcome in outcomes])
             done += [
                 _Evaluated(len(done) + index, case, outcome)
                 for index, (case, outcome) in enumerate(zip(cases, outcomes, strict=True), start=1)
@@ -220,20 +261,8 @@ class _Search:
         )
         self.progress(len(done), max(total, 1), f"{broken} broke" if done else "")
 
-    def _cost(self, outcome: Outcome) -> float:
-        if outcome.counts and outcome.value is not None:
-            return -self.table.objective.badness(outcome.value)
-        return BARRIER * (1.0 + min(outcome.violation, 1e6))
-
     def _breaks(self, outcome: Outcome) -> bool:
         return outcome.value is not None and self.table.objective.is_broken(outcome.value)
-
-    def _check(self, evaluated: Sequence[_Evaluated]) -> None:
-        """Raise InputError where no case is a scenario that runs."""
-        if not evaluated or not all(_is_invalid(one.outcome) for one in evaluated):
-            return
-        self.evaluator.scenarios(self.table.space.point(evaluated[0].settings))
-        raise InputError("no valid case", "ranges in which the scenario is valid", key="hunt.vary")
 
     def _finds(self, broken: Sequence[_Evaluated]) -> list[_Evaluated]:
         """Different cases among the broken ones, the worst first."""
@@ -322,6 +351,15 @@ class _Search:
     def _figure(self, outcome: Outcome) -> HuntFigure:
         value = outcome.value
         return {"value": value, "text": "none" if value is None else self.table.objective.text(value)}
+
+
+def cost(objective: Objective, outcome: Outcome) -> float:
+    """What a searcher receives of an outcome: less is worse for the scenario; above `BARRIER` what
+    is not allowed.
+    """
+    if outcome.counts and outcome.value is not None:
+        return -objective.badness(outcome.value)
+    return BARRIER * (1.0 + min(outcome.violation, 1e6))
 
 
 def _is_invalid(outcome: Outcome) -> bool:

@@ -1,5 +1,5 @@
-"""How a hunt chooses its cases: searchers that are asked for points of the unit cube and told what
-became of them.
+"""How a hunt chooses its cases: searchers that give points of the unit cube and receive what became
+of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GENERATION = 8
 
 
 class Searcher(Protocol):
-    """Asked for points and told their costs, in turns. Equal seeds and costs give equal points."""
+    """Gives points and receives their costs, in turns. Equal seeds and costs give equal points."""
 
     def ask(self) -> list[Unit]:
         """The points of the next generation."""
@@ -48,20 +48,25 @@ class RandomSearch:
 class CmaEs:
     """CMA-ES with margin (Hamano et al. 2022), which keeps the steps of choices alive.
 
-    It begins with a random design, and searches from its best point. When a search no longer
-    improves, the next one begins at the best point that is not near to an earlier search's end,
-    after another design; points near to such an end cost as much as the worst.
+    It begins with a random design. Then searches alternate: one from the best point that does not
+    break yet, until it breaks, for another way to break; one from the best point of all, for the
+    worst case. A search also ends when it no longer improves. None begins near to where an earlier
+    one ended, and points there cost as much as the worst.
+
+    Args:
+        goal: a point breaks at this cost or less.
     """
 
     SIGMA = 0.25
-    PATIENCE = 6
+    POPULATION = 10
+    PATIENCE = 5
     """Generations without improvement until a search ends."""
     IMPROVES = 0.01
     """The smallest improvement that counts, relative to the range of costs."""
     APART = 0.15
     """Root mean square of the coordinates' differences, below which points are near."""
 
-    def __init__(self, steps: Sequence[float], seed: int) -> None:
+    def __init__(self, steps: Sequence[float], seed: int, goal: float = -math.inf) -> None:
         try:
             import cmaes
         except ImportError:
@@ -72,68 +77,65 @@ class CmaEs:
         self._steps = np.array(steps, dtype=float)
         self._random = np.random.Generator(np.random.PCG64(seed))
         self._seed = seed
+        self._goal = goal
         self._known: list[tuple[float, Unit]] = []
         self._ends: list[Unit] = []
+        self._design = max(16, len(self._steps))
         self._optimizer: Any = None
         self._asked: list[Any] = []
         self._best: tuple[float, Unit] = (math.inf, ())
         self._idle = 0
-        self._begin_design()
+        self._explores = False
 
     def ask(self) -> list[Unit]:
         if self._optimizer is None:
-            return [self._drawn() for _ in range(self._design)]
+            return [tuple(map(float, self._random.random(len(self._steps)))) for _ in range(self._design)]
         self._asked = [self._optimizer.ask() for _ in range(self._optimizer.population_size)]
-        return [tuple(float(x) for x in for_evaluation) for for_evaluation, _ in self._asked]
+        return [tuple(float(x) for x in encoded) for encoded, _ in self._asked]
 
     def tell(self, points: Sequence[Unit], costs: Sequence[float]) -> None:
         self._known += zip(costs, points, strict=True)
         if self._optimizer is None:
             if len(points) == self._design:
-                self._begin_search()
+                self._begin()
             return
         if len(points) < len(self._asked):  # the budget is used up
             return
         worst = max((cost for cost, _ in self._known if cost < BARRIER), default=BARRIER)
-        judged = [
+        ranked = [
             max(cost, worst) if self._is_taken(point) else cost for point, cost in zip(points, costs, strict=True)
         ]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._optimizer.tell([(for_tell, cost) for (_, for_tell), cost in zip(self._asked, judged, strict=True)])
-        best = min(range(len(judged)), key=lambda index: judged[index])
-        if judged[best] < self._best[0] - self.IMPROVES * max(abs(worst - self._best[0]), 1e-12):
-            self._idle = 0
-        else:
-            self._idle += 1
-        self._best = min(self._best, (judged[best], points[best]))
-        if self._idle >= self.PATIENCE or self._optimizer.should_stop():
+            self._optimizer.tell([(raw, cost) for (_, raw), cost in zip(self._asked, ranked, strict=True)])
+        best = min(zip(ranked, points, strict=True))
+        improves = best[0] < self._best[0] - self.IMPROVES * max(abs(worst - self._best[0]), 1e-12)
+        self._idle = 0 if improves else self._idle + 1
+        self._best = min(self._best, best)
+        broke = self._explores and self._best[0] <= self._goal
+        if broke or self._idle >= self.PATIENCE or self._optimizer.should_stop():
             self._ends.append(self._best[1])
-            self._begin_design()
+            self._begin()
 
-    def _drawn(self) -> Unit:
-        return tuple(map(float, self._random.random(len(self._steps))))
-
-    def _begin_design(self) -> None:
-        self._optimizer = None
-        self._design = max(16, 2 * len(self._steps)) if not self._ends else max(8, len(self._steps))
-
-    def _begin_search(self) -> None:
+    def _begin(self) -> None:
+        """Begin the next search."""
+        self._explores = not self._explores
         free = [one for one in self._known if not self._is_taken(one[1])]
-        self._best = min(free or self._known)
+        unbroken = [one for one in free if self._goal < one[0] < BARRIER] if self._explores else []
+        self._best = min(unbroken or free or self._known)
         self._idle = 0
         size = len(self._steps)
-        mean = np.array([_on_step(x, step) for x, step in zip(self._best[1], self._steps, strict=True)])
-        kwargs = {
-            "mean": mean,
-            "sigma": self.SIGMA,
-            "bounds": np.array([[0.0, 1.0]] * size),
-            "seed": self._seed + 1 + len(self._ends),
-            "n_max_resampling": 20,
-        }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._optimizer = self._cmaes.CMAwM(steps=self._steps, **kwargs)
+            self._optimizer = self._cmaes.CMAwM(
+                mean=np.array([_on_step(x, step) for x, step in zip(self._best[1], self._steps, strict=True)]),
+                sigma=self.SIGMA,
+                bounds=np.array([[0.0, 1.0]] * size),
+                steps=self._steps,
+                seed=self._seed + 1 + len(self._ends),
+                n_max_resampling=20,
+                population_size=self.POPULATION,
+            )
 
     def _is_taken(self, point: Unit) -> bool:
         """Whether a point is near to the end of an earlier search."""
@@ -147,6 +149,8 @@ def _on_step(value: float, step: float) -> float:
     return round(value / step) * step if step else value
 
 
-def searcher(name: str, steps: Sequence[float], seed: int) -> Searcher:
-    """The searcher of a name. Raises RunFailed without its package."""
-    return CmaEs(steps, seed) if name == "cmaes" else RandomSearch(steps, seed)
+def searcher(name: str, steps: Sequence[float], seed: int, goal: float = -math.inf) -> Searcher:
+    """The searcher of a name; a case breaks at the cost `goal`. Raises RunFailed without its
+    package.
+    """
+    return CmaEs(steps, seed, goal) if name == "cmaes" else RandomSearch(steps, seed)

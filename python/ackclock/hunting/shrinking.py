@@ -92,9 +92,9 @@ class Shrinking:
         """The badness that must stay."""
         objective = self.evaluator.table.objective
         assert outcome.value is not None
-        own, least = objective.badness(outcome.value), objective.badness(objective.breaks)
-        base = objective.badness(self.base.value) if self.base.value is not None else least
-        return max(least, base + KEPT * (own - base)) if own > base else least
+        own, lowest = objective.badness(outcome.value), objective.badness(objective.breaks)
+        base = objective.badness(self.base.value) if self.base.value is not None else lowest
+        return max(lowest, base + KEPT * (own - base)) if own > base else lowest
 
     def _order(self, settings: Settings) -> list[Leaf]:
         """Choices first, which remove whole parts; then losses, then numbers."""

@@ -126,23 +126,23 @@ class Choice:
 
 @dataclass(frozen=True)
 class Losses:
-    """A list of up to `most` lost packets among the first `within`.
+    """A list of up to `max_count` lost packets among the first `within`.
 
     The first packet and the gaps to the next ones are on a log scale: packets in a row, and a
     retransmission a round trip later, are as near as single losses.
     """
 
     name: str
-    most: int
+    max_count: int
     within: int
     of: str = "data"
 
     @property
     def steps(self) -> tuple[float, ...]:
-        return (1.0 / self.most, *(0.0,) * self.most)
+        return (1.0 / self.max_count, *(0.0,) * self.max_count)
 
     def decode(self, unit: Sequence[float]) -> Setting:
-        count = round(self.most * min(max(unit[0], 0.0), 1.0))
+        count = round(self.max_count * min(max(unit[0], 0.0), 1.0))
         gaps = (max(1, round(self.within ** min(max(share, 0.0), 1.0))) for share in unit[1 : count + 1])
         return tuple(packet for packet in accumulate(gaps) if packet <= self.within)
 
@@ -370,15 +370,15 @@ def _losses(spec: Mapping[str, Any], name: str, key: Key) -> Losses:
     for part in spec:
         if part not in LOSS_KEYS:
             raise InvalidValue(f'unknown key "{part}"', choices(LOSS_KEYS, part), (*key, part), code="unknown-key")
-    most, within = spec["losses"], spec.get("within", 1000)
-    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MAX_LOSSES:
-        raise InvalidValue(format_value(most), f"a number of packets from 1 to {MAX_LOSSES}", (*key, "losses"))
+    max_count, within = spec["losses"], spec.get("within", 1000)
+    if isinstance(max_count, bool) or not isinstance(max_count, int) or not 1 <= max_count <= MAX_LOSSES:
+        raise InvalidValue(format_value(max_count), f"a number of packets from 1 to {MAX_LOSSES}", (*key, "losses"))
     if isinstance(within, bool) or not isinstance(within, int) or within < 2:
         raise InvalidValue(format_value(within), "a number of packets, 2 or more", (*key, "within"))
     of = spec.get("of", "data")
     if of not in ("data", "all"):
         raise InvalidValue(format_value(of), choices(("data", "all"), of), (*key, "of"))
-    return Losses(name, most, within, of)
+    return Losses(name, max_count, within, of)
 
 
 def shown_text(value: Any) -> str:

@@ -126,10 +126,10 @@ def _read(table: Mapping[str, Any], draft: Draft) -> HuntTable:
     except InvalidValue as invalid:
         invalid.key = ("vary", *invalid.key)
         raise
-    if objective.key in space.keys:
-        raise InvalidValue.problem(
-            f"`{objective.key}` is searched, and compared by the objective", "do one of both", ("vary", objective.key)
-        )
+    # What the objective compares is not searched.
+    space = Space({path: node for path, node in space.keys.items() if path != objective.key})
+    if not space.keys:
+        raise InvalidValue(f"`{objective.key}` alone, which the objective compares", "another key", ("vary",))
     runs, minutes = _budget_of(table)
     search = table.get("search", "cmaes")
     if search not in SEARCHES:
