@@ -19,6 +19,7 @@ from ackclock.input.scenario.draft import read_draft
 from ackclock.terminal import PROMPT, SCREEN
 from tests.support.documents import follows
 from tests.support.kill_loop import CLI
+from tests.support.namespaces import namespaces
 
 SCENARIO = """\
 duration = "2 s"
@@ -76,7 +77,7 @@ def test_planted_case_is_found_and_shrunk_to_what_it_needs(tmp_path: Path) -> No
     assert case["seeds"] == {"broken": 5, "of": 5}
 
 
-def test_hunt_says_that_nothing_broke_when_nothing_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hunt_finds_nothing_when_nothing_breaks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text("def calm(run):\n    return 0.5\n", "utf-8")
     path = scenario(tmp_path, objective='"python:mine.py:calm"', breaks=0.9, runs=30)
     assert cli.run(["hunt", str(path), "--out", str(tmp_path / "run"), "--no-report", "--quiet"]) == 0
@@ -233,14 +234,27 @@ def test_wrong_table_ends_with_its_line_and_what_is_allowed(
     assert not (tmp_path / "run").exists()
 
 
-def test_scenario_without_a_hunt_says_what_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scenario_without_a_hunt_is_refused_with_what_to_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = scenario(tmp_path)
     path.write_text(path.read_text().split("[hunt]")[0])
     assert cli.run(["hunt", str(path)]) == 2
     assert "found no [hunt]; allowed: [hunt] with an objective" in capsys.readouterr().err
 
 
-def test_simulation_ignores_the_hunt_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulation_ignores_the_hunt_with_a_remark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = scenario(tmp_path)
     assert cli.run(["simulate", str(path), "--no-report", "--out", str(tmp_path / "run")]) == 0
     assert "its [hunt] is ignored; `ackclock hunt` searches it" in capsys.readouterr().err
+
+
+@pytest.mark.realtime
+@pytest.mark.slow
+@pytest.mark.skipif(not namespaces(), reason="this machine allows no network namespaces")
+def test_kernel_confirms_a_policer_over_the_emulated_link(tmp_path: Path) -> None:
+    path = scenario(tmp_path, breaks=0.4, runs=30)
+    path.write_text(path.read_text().replace('duration = "2 s"', 'duration = "5 s"'))
+    case = ackclock.hunt(path, workers=1, verify=True).document["cases"][0]
+    assert case["verification"]["concluded"], case["verification"]["text"]
+    assert case["verification"]["counts"], case["verification"]["text"]

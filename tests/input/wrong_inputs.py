@@ -178,6 +178,7 @@ def bases() -> Iterator[Base]:
 def _schema() -> tuple[dict[str, Any], dict[str, tuple[tuple[Steps, str], ...]]]:
     """The schema of scenarios; for each table the tables in which it stands, with their places."""
     schema = json_schema("scenario")
+    del schema["properties"]["hunt"]  # read by `hunt` alone
     found: dict[str, tuple[tuple[Steps, str], ...]] = {"": ()}
     waiting: list[str] = [""]
     while waiting:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 APART = 0.2
 """Cases nearer than this are the same find, before they are made simple."""
-TRIED = 4
+TRIED = 2
 """Finds that are made simple for each case that is wanted: several may have one mechanism."""
 FURTHER_SEEDS = 5
 """Seeds with which a case is run again, that the search did not have."""
