@@ -35,6 +35,7 @@ from studies.outcome_files import begun_within, keep, kept, page_parser, write_p
 SEARCHES = ("cmaes", "random")
 SEEDS = 5
 TARGET_S, TARGET_FOUND, TARGET_SHARE = 300.0, 6, 0.5
+BY_HAND = "\n## What this does not show\n"
 SOURCES = (
     Path(known_cases.__file__),
     *(
@@ -210,11 +211,18 @@ def page(runs: Sequence[Mapping[str, Any]]) -> str:
     return "".join(lines)
 
 
+def written_by_hand(path: Path | None) -> str:
+    """The last section of the page, which a new page keeps."""
+    text = path.read_text("utf-8") if path and path.is_file() else ""
+    begin = text.find(BY_HAND)
+    return text[begin:] if begin >= 0 else ""
+
+
 def main() -> None:
     parser = page_parser("seed", seed=1, count=SEEDS)
     arguments = parser.parse_args()
     runs = list(measured(kept(arguments.kept), arguments.minutes, arguments.count, arguments.kept))
-    write_page(arguments.file, page(runs))
+    write_page(arguments.file, page(runs) + written_by_hand(arguments.file))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ simplest value while most of the objective's excess stays.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -41,7 +42,8 @@ def simplest(space: Space, base: Callable[[str], object]) -> dict[str, Setting]:
         elif isinstance(leaf, Choice):
             found[name] = _own_choice(space, leaf, base)
         else:
-            own = leaf.simple if leaf.simple is not None else leaf.read(base(name))
+            # An option that is a range has the value of its key.
+            own = leaf.simple if leaf.simple is not None else leaf.read(base(re.sub(r"\[\d+\]$", "", name)))
             found[name] = leaf.rounded(own, 9) if own is not None else leaf.decode((0.5,))
     return found
 
