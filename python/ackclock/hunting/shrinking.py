@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ackclock.hunting.evaluation import Evaluator, Outcome
 from ackclock.hunting.space import ABSENT, Choice, Constant, Leaf, Losses, Range, Setting, Settings, Space
@@ -75,6 +76,8 @@ class Shrinking:
             for leaf in self._order(attempt.settings):
                 if attempt.settings[leaf.name] == self.simple[leaf.name] or not self._has(leaf, attempt.settings):
                     continue
+                if attempt.to(leaf, self.simple[leaf.name], self._inside(leaf)):
+                    continue
                 if attempt.to(leaf, self.simple[leaf.name]):
                     continue
                 if isinstance(leaf, Losses):
@@ -86,6 +89,10 @@ class Shrinking:
         best = attempt.settings
         needs = (leaf.name for leaf in self.space.active(best) if best[leaf.name] != self.simple[leaf.name])
         return Shrunk(best, attempt.outcome, tuple(needs))
+
+    def _inside(self, leaf: Leaf) -> Settings:
+        """The simplest settings inside a choice's simplest option."""
+        return {name: own for name, own in self.simple.items() if name.startswith(f"{leaf.name}[")}
 
     def _has(self, leaf: Leaf, settings: Settings) -> bool:
         return any(one.name == leaf.name for one in self.space.active(settings))
@@ -139,9 +146,9 @@ class _Attempt:
     outcome: Outcome
     floor: float
 
-    def to(self, leaf: Leaf, setting: Setting) -> bool:
-        """Whether the case still breaks with this setting, which it then has."""
-        tried = {**self.settings, leaf.name: setting}
+    def to(self, leaf: Leaf, setting: Setting, others: Settings = MappingProxyType({})) -> bool:
+        """Whether the case still breaks with this setting and these others, which it then has."""
+        tried = {**self.settings, leaf.name: setting, **others}
         outcome = self.evaluator.one(tried)
         if not outcome.counts or outcome.value is None:
             return False
