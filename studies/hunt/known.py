@@ -102,7 +102,7 @@ class Known:
     """A congestion control that is known to break.
 
     Attributes:
-        prediction: where it breaks, written before the first search.
+        prediction: where it is expected to break.
         source: who found it.
         flows: the TCP flows; the first one is `victim`.
         without: the case without what breaks it, in which nothing must break.
