@@ -25,8 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates \( -path crates/kernel-cc -o -path crates/quic-peer \) -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc quic-peer ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat quic-accuracy apps-accuracy apps-chromium
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat apps-accuracy apps-chromium hunt-accuracy
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc quic-peer ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat quic-accuracy apps-accuracy apps-chromium hunt-accuracy reference
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -284,15 +283,14 @@ advise-verify: build ## twenty advices beside the gain of the running kernel's T
 figures: build ## the drawings of the concepts from runs of the engine, into docs/figures: seconds
 	$(BIN)/python -m studies.concepts.figures docs/figures
 
-.PHONY: reference
 reference: build ## the parts of docs that come from the program: keys, commands, findings, words
 	PYTHONPATH=tools $(BIN)/python tools/reference.py
 
-# -W: a warning is an error. -n: so is a reference without a target. No network is used.
 # The output that a page shows is compared; UPDATE=1 renews it. In a bare environment: WHEEL=dist/X.whl
 guides: build ## run the commands of the guides in empty folders, with their times: minutes
 	$(BIN)/python tools/guides.py $(if $(UPDATE),--update) $(if $(WHEEL),--wheel $(WHEEL)) $(GUIDES)
 
+# -W: a warning is an error. -n: so is a reference without a target. No network is used.
 docs: $(VENV)/.docs build ## the site, into target/site: half a minute
 	$(BIN)/sphinx-build --builder html -E -W --keep-going -n --quiet -d target/site-doctrees docs target/site
 	@if test -d target/lab; then rm -rf target/site/lab && cp -R target/lab target/site/lab; fi
