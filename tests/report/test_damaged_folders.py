@@ -194,7 +194,7 @@ def test_null_is_named_with_its_key(damaged, capsys) -> None:
     path = folder / "summary.json"
     document = json.loads(path.read_bytes())
     path.write_bytes(_with_null(document, (0, "hops", 0, "queue_delay_ms")))
-    assert cli.run(["show", str(folder)]) == 2
+    assert cli.run(["show", str(folder), "--all"]) == 2
     assert f"{path}: hops[1].queue_delay_ms: found null; allowed: an object; copy" in capsys.readouterr().err
 
 

@@ -50,9 +50,10 @@ def transfers_screen(document: Document) -> tuple[list[Table], list[str]]:
     quick = document.get("quick")
     if not quick or quick == label or not verdict.is_within_bound(document, quick):
         quick = None
-    notes = warnings(document["scenario"]["hop"], document.get("recordings", ()), document["notes"])
+    seen = warnings(document["scenario"]["hop"], document.get("recordings", ()), ())
     sentences = [
         *([best["why"]] if best else []),
+        *seen,
         verdict.settings(best) if best else "",
         *verdict.harmed(document, metrics)[:1],
         *([verdict.ties(document, metrics)] if best and best["rank"] == 1 else []),
@@ -61,7 +62,7 @@ def transfers_screen(document: Document) -> tuple[list[Table], list[str]]:
         *verdict.otherwise(document)[:1],
         *([verdict.price(document, label)] if label else []),
         verdict.first_look(document),
-        *(note for note in notes if not note.startswith(NOT_TRIED)),
+        *(note for note in document["notes"] if not note.startswith(NOT_TRIED)),
     ]
     measured = measured_table(document.get("measured", ()))
     return _fitted(
