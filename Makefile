@@ -66,7 +66,7 @@ check: build ## formatting, lints, types, the engine's stubs, words and linked s
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path crates/kernel-cc/Cargo.toml --check
 	$(CARGO) fmt --manifest-path crates/quic-peer/Cargo.toml --check
-	PYO3_PYTHON="$(abspath $(BIN)/python)" $(CARGO) clippy --workspace --all-targets -- -D warnings
+	PYO3_PYTHON="$(abspath $(BIN)/python)" $(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	@CARGO="$(CARGO)" sh tools/kernel-cc.sh target/kernel-cc
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

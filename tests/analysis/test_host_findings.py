@@ -106,6 +106,7 @@ assert receive(client, 1000)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.finding("C29")
 def test_keepalives_are_unanswered_only_when_the_peer_drops_them(tmp_path):
     found = findings(captured(tmp_path / "silent.pcap", IDLE + "drop(connection)\ntime.sleep(5.5)"))

@@ -58,8 +58,9 @@ def needed(line: str) -> list[str]:
 
 
 def marked(line: str) -> Any:
-    """A household takes a minute of real time."""
-    return pytest.param(line, marks=pytest.mark.slow) if "household" in line else line
+    """A household takes a minute of real time, iperf3 ten seconds."""
+    is_slow = "household" in line or "iperf3" in line
+    return pytest.param(line, marks=pytest.mark.slow) if is_slow else line
 
 
 @pytest.mark.finding("L2")

@@ -95,6 +95,7 @@ def test_measurement_document_has_the_plans_tests_and_equals_the_folders(measure
 
 
 @pytest.mark.realtime
+@pytest.mark.slow
 @pytest.mark.finding("M1")
 def test_measure_finishes_every_test_when_none_is_named(far_end, tmp_path):
     port, token = far_end

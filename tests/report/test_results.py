@@ -271,6 +271,7 @@ def test_progress_is_one_line_renewed_in_a_notebook(monkeypatch) -> None:
     assert notebook.notebook_progress() is None
 
 
+@pytest.mark.slow
 def test_folder_of_a_reproduction_is_opened(tmp_path: Path) -> None:
     done = ackclock.reproduce("wimax-bursts", quick=True, out=tmp_path / "paper")
     again = ackclock.open(tmp_path / "paper")
