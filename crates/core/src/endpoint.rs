@@ -49,7 +49,7 @@ pub struct TransportView {
     pub sent_packets: u64,
     /// Packets that the sender took for lost, without probes of the MTU.
     pub lost_packets: u64,
-    /// Bytes in flight; 0 with a control of the stack's own.
+    /// Bytes in flight.
     pub in_flight: u64,
     /// Reductions of the window, and how many of them were for packets that had not been lost.
     pub window_cuts: u64,
@@ -66,8 +66,7 @@ pub struct TransportView {
     pub first_sent: Option<Time>,
     /// When the last of the peer's data had arrived, if it ends.
     pub finished: Option<Time>,
-    /// Time by what limited the sender, since the last start of the measurement; zeros with a control of the stack's
-    /// own.
+    /// Time by what limited the sender, since the last start of the measurement.
     pub limited: [Span; SendLimit::ALL.len()],
     /// When the connection ended by an error.
     pub closed: Option<Time>,
