@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from ackclock.errors import InputError
-from ackclock.format import ABSENT, milliseconds, rate, setting_text, three
+from ackclock.format import ABSENT, many, milliseconds, rate, setting_text, three
 from ackclock.input.document import Document, read_document
 from ackclock.input.link.bottleneck import bdp_bytes, slowest_bps
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Hop, base_rtt_ps
@@ -275,5 +275,5 @@ def _flows(document: OverviewDocument, rows: int | None = None) -> list[Table]:
             setting_text(further) or "-",
         )
     if rows is not None and (left := len(flows) - rows) > 0:
-        table.caption, table.caption_justify = f"{left} further flow{'s' * (left > 1)}.", "left"
+        table.caption, table.caption_justify = f"{many(left, 'further flow')}.", "left"
     return [table]

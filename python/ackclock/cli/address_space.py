@@ -100,8 +100,13 @@ def has_low_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError):
         return True
     limit = limit_bytes()
-    is_consequence = isinstance(error, ImportError | NameError | OSError) or type(error).__name__ == "PanicException"
+    is_consequence = isinstance(error, ImportError | NameError | OSError) or is_panic(error)
     return is_consequence and limit is not None and limit < Need.STATISTICS.mib << 20
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether native code panicked. The exception of pyo3 has no base but BaseException."""
+    return type(error).__name__ == "PanicException"
 
 
 def out_of_memory(need: Need = Need.TABLES) -> RunFailed:

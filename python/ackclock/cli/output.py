@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.cli.address_space import is_panic
 from ackclock.cli.progress import status_line
 from ackclock.storage import remote_folder
 
@@ -83,7 +84,7 @@ def write_page(write: Callable[[], Path], folder: Path, *, quiet: bool) -> Path 
         remark(f"no HTML report ({error}); pip install 'ackclock[report]' and `ackclock report {folder}`", quiet=quiet)
         return None
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of pyo3, which has no base but this
+        if not is_panic(error):
             raise
         why = " ".join(str(error).split())
         remark(f"no HTML report: the charts' library failed ({why}); `ackclock report {folder}`", quiet=quiet)
