@@ -32,15 +32,13 @@ from ackclock.advisor.windows_commands import (
 )
 from ackclock.comparison.socket_buffers import MEM_MIN
 from ackclock.format import joined
-from ackclock.input.variant_groups import KERNEL_NAMES
+from ackclock.input.variant_groups import LINUX_NAMES
 
 UNCLASSED = "its root qdisc has no classes, stab or filters, which the undo cannot restore"
 CONGESTION = "net.ipv4.tcp_congestion_control"
 OPTIONS = {"send": "SO_SNDBUF", "receive": "SO_RCVBUF"}
 ENDS = {"send": "sender", "receive": "receiver"}
 """The ends of a connection that have a buffer, and who sets it."""
-LINUX_NAMES = {name: linux for linux, name in reversed(KERNEL_NAMES.items()) if not linux.startswith("ackclock_")}
-"""The name in Linux of each variant that it has."""
 Sizes = Mapping[str, int | None]
 """The values of a socket option by flow; None: the program sets none."""
 

@@ -24,7 +24,7 @@ from ackclock.errors import AckclockError
 from ackclock.format import percent
 from ackclock.input.link.hop import DIRECTIONS
 from ackclock.input.units import show_size
-from ackclock.input.variant_groups import AVAILABLE, KERNEL_NAMES
+from ackclock.input.variant_groups import AVAILABLE, LINUX_NAMES
 from ackclock.notebook import Progress
 from ackclock.simulation.sparse_flow import SparseDelays, path_lost_share, path_p95_ms
 from ackclock.storage.stored_files import read_json
@@ -198,15 +198,9 @@ def cannot(situation: Situation, actions: Actions) -> str:
         return "this machine has no Linux TCP"
     own = situation.tcp.keys["variant"]
     for variant in (own, wanted.get("tcp.variant", own)):
-        if _kernel_name(variant) not in available:
-            return f"the running kernel has no {variant} loaded (`modprobe tcp_{_kernel_name(variant) or variant}`)"
+        if LINUX_NAMES.get(variant) not in available:
+            return f"the running kernel has no {variant} loaded (`modprobe tcp_{LINUX_NAMES.get(variant, variant)}`)"
     return ""
-
-
-def _kernel_name(variant: object) -> str | None:
-    """The name of a variant in mainline Linux; None where it has none."""
-    own = (linux for linux, name in KERNEL_NAMES.items() if name == variant and not linux.startswith("ackclock_"))
-    return next(own, None)
 
 
 def _attempted(situation: Situation, actions: Actions) -> Emulated:
@@ -269,7 +263,7 @@ def _config(situation: Situation, actions: Actions, results: str) -> Config:
         "seconds": _seconds(situation),
         "sender": "server" if situation.direction == "down" else "client",
         "every_s": {direction: situation.sparse_every_s(direction) for direction in DIRECTIONS},
-        "variant": _kernel_name(wanted.get("tcp.variant", tcp["variant"])) or "",
+        "variant": LINUX_NAMES.get(wanted.get("tcp.variant", tcp["variant"]), ""),
         "sysctls": {},
     }
     if (window := _window(situation, actions)) is not None:

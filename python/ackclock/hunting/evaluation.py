@@ -4,12 +4,11 @@ hunt continues.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +28,7 @@ from ackclock.simulation import engine
 from ackclock.simulation.limits import explained
 from ackclock.simulation.metrics import of_run_with_jain
 from ackclock.simulation.plan import build_plan
+from ackclock.simulation.runner import executor
 from ackclock.storage.atomic_files import atomic_write
 
 FILE = "evaluations.jsonl"
@@ -131,7 +131,7 @@ class Evaluator:
         self.draft = Draft(draft.document, VARY)
         self.table = table
         self.store = store
-        self.workers = workers or os.cpu_count() or 1
+        self.workers = workers
         self.asked = 0
         """Cases that were asked for, those that were stored among them."""
 
@@ -144,8 +144,8 @@ class Evaluator:
         keys = [self.key(case) for case in cases]
         self.asked += len(keys)
         missing = {key: case for key, case in zip(keys, cases, strict=True) if key not in self.store.outcomes}
-        with self._executor() as executor:
-            futures = {executor.submit(self.run, case): key for key, case in missing.items()}
+        with executor(self.workers) as threads:
+            futures = {threads.submit(self.run, case): key for key, case in missing.items()}
             for future in as_completed(futures):
                 self.store.add(futures[future], future.result())
         return [self.store.outcomes[key] for key in keys]
@@ -153,16 +153,6 @@ class Evaluator:
     def one(self, settings: Settings) -> Outcome:
         """The outcome of one case."""
         return self.evaluate([settings])[0]
-
-    @contextlib.contextmanager
-    def _executor(self) -> Any:
-        threads = ThreadPoolExecutor(self.workers)
-        try:
-            yield threads
-        except BaseException:
-            threads.shutdown(wait=False, cancel_futures=True)
-            raise
-        threads.shutdown()
 
     def run(self, settings: Settings) -> Outcome:
         """Run one case. Raises RunFailed."""

@@ -15,7 +15,7 @@ from ackclock.errors import InputError
 from ackclock.format import joined, many, sentence
 from ackclock.hunting import verification
 from ackclock.hunting.case_files import write_case
-from ackclock.hunting.evaluation import Evaluator, Outcome, Store, left_out
+from ackclock.hunting.evaluation import FAR, Evaluator, Outcome, Store, left_out
 from ackclock.hunting.mechanism import NAMED_NEEDS, Mechanism, mechanism, needs_text
 from ackclock.hunting.objectives import Objective
 from ackclock.hunting.plausibility import nearest
@@ -27,6 +27,7 @@ from ackclock.hunting.table import HuntTable, read_hunt
 from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.draft import Draft, draft_of, read_draft
 from ackclock.input.scenario.fingerprint import fingerprint
+from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import scenario_hash
 from ackclock.notebook import Progress, notebook_progress
 from ackclock.storage import atomic_files
@@ -291,13 +292,21 @@ class _Search:
             how = mechanism(run, self.table.objective, self.table.space, shrunk.settings, shrunk.needs)
             if how.kind not in kinds:
                 kinds.add(how.kind)
-                cases.append(self._case(len(cases) + 1, find, shrunk, how, folder))
+                cases.append(self._case(len(cases) + 1, find, shrunk, how, scenarios, folder))
         return cases
 
-    def _case(self, number: int, find: _Evaluated, shrunk: Shrunk, how: Mechanism, folder: Path | None) -> HuntCase:
+    def _case(
+        self,
+        number: int,
+        find: _Evaluated,
+        shrunk: Shrunk,
+        how: Mechanism,
+        scenarios: Sequence[Scenario],
+        folder: Path | None,
+    ) -> HuntCase:
+        """A find made simple, whose scenarios are these."""
         point = self.table.space.point(shrunk.settings)
         needs = needs_text(self.table.space, shrunk.settings, point, shrunk.needs)
-        scenarios = self.evaluator.scenarios(point)
         near = nearest(scenarios[0].hop)
         case: HuntCase = {
             "number": number,
@@ -316,7 +325,7 @@ class _Search:
             },
             "needs": needs,
             "point": point,
-            "seeds": self._further_seeds(shrunk.settings),
+            "seeds": self._further_seeds(scenarios),
             "nearest": {"link": near.link, "decades": round(near.decades, 3)},
             "scenario": None,
             "test": None,
@@ -328,9 +337,8 @@ class _Search:
             case["scenario"], case["test"] = write_case(folder, case, data, objective, self.draft)
         return case
 
-    def _further_seeds(self, settings: Settings) -> Any:
+    def _further_seeds(self, scenarios: Sequence[Scenario]) -> Any:
         """How many runs of a case with further seeds break."""
-        scenarios = self.evaluator.scenarios(self.table.space.point(settings))
         first = max(scenarios[0].seeds) + 1
         seeds = range(first, first + FURTHER_SEEDS)
         values = [
@@ -363,7 +371,7 @@ def cost(objective: Objective, outcome: Outcome) -> float:
 
 
 def _is_invalid(outcome: Outcome) -> bool:
-    return outcome.value is None and outcome.violation >= 1e12
+    return outcome.value is None and outcome.violation >= FAR
 
 
 def verdict(document: HuntDocument, objective: Objective) -> str:

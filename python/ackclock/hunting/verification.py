@@ -18,10 +18,11 @@ from ackclock.hunting import live_flows
 from ackclock.hunting.evaluation import Evaluator
 from ackclock.hunting.live_flows import Config, LiveFlow, Received
 from ackclock.hunting.objectives import HuntRun, Objective
+from ackclock.input.scenario.flow import instance_names
 from ackclock.input.scenario.hosts import DEFAULT_HOST
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.units import time_ps
-from ackclock.input.variant_groups import AVAILABLE, KERNEL_NAMES
+from ackclock.input.variant_groups import AVAILABLE, LINUX_NAMES
 from ackclock.storage.stored_files import read_json
 
 if TYPE_CHECKING:
@@ -93,18 +94,11 @@ def cannot(scenario: Scenario, objective: Objective) -> str:
         tcp = scenario.tcp_of(flow)
         if tcp.host != DEFAULT_HOST:
             return f"the running kernel has not the TCP of {tcp.host}"
-        if kernel_name(tcp.keys["variant"]) not in available:
+        if LINUX_NAMES.get(tcp.keys["variant"]) not in available:
             return f"the running kernel has no {tcp.keys['variant']} loaded"
     if any(hop.pep for hop in scenario.hop):
         return "the emulator has no proxy for traffic of real hosts"
     return ""
-
-
-def kernel_name(variant: object) -> str | None:
-    """The name of a variant in mainline Linux; None where it has none."""
-    return next(
-        (linux for linux, name in KERNEL_NAMES.items() if name == variant and not linux.startswith("ackclock_")), None
-    )
 
 
 def _emulated(scenario: Scenario, objective: Objective) -> HuntRun:
@@ -143,10 +137,11 @@ def _flows(scenario: Scenario, seconds: float) -> list[LiveFlow]:
     """The flows of an emulation, each instance by itself."""
     flows: list[LiveFlow] = []
     for flow, name in zip(scenario.flow, scenario.flow_names(), strict=True):
-        variant = kernel_name(scenario.tcp_of(flow).keys["variant"]) or ""
-        names = [name] if flow.instances == 1 else [f"{name}-{number}" for number in range(1, flow.instances + 1)]
+        variant = LINUX_NAMES.get(scenario.tcp_of(flow).keys["variant"], "")
         start, stop = _span(flow, seconds)
-        flows += [{"name": one, "variant": variant, "start_s": start, "stop_s": stop} for one in names]
+        flows += [
+            {"name": one, "variant": variant, "start_s": start, "stop_s": stop} for one in instance_names(flow, name)
+        ]
     return flows
 
 
@@ -179,12 +174,8 @@ def run_of(
                 "completed_s": None,
             }
         )
-        frames.append(
-            pl.DataFrame(
-                {"flow": flow["name"], "time_s": received["times_s"], "delivered_bytes": received["bytes"]},
-                schema={"flow": pl.String, "time_s": pl.Float64, "delivered_bytes": pl.Int64},
-            )
-            if received["bytes"]
-            else pl.DataFrame(schema={"flow": pl.String, "time_s": pl.Float64, "delivered_bytes": pl.Int64})
-        )
+        times = received["times_s"]
+        columns = {"flow": [flow["name"]] * len(times), "time_s": times, "delivered_bytes": received["bytes"]}
+        schema = {"flow": pl.String, "time_s": pl.Float64, "delivered_bytes": pl.Int64}
+        frames.append(pl.DataFrame(columns, schema=schema))
     return HuntRun(scenario, cast("Any", {"flows": rows, "hops": []}), pl.concat(frames))

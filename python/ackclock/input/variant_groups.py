@@ -43,6 +43,8 @@ KERNEL_NAMES = {
     "ackclock_westw": "westwood+",
 }
 """The variant for a kernel's congestion control, whose names are those of TCP_CONGESTION."""
+LINUX_NAMES = {name: linux for linux, name in reversed(KERNEL_NAMES.items()) if not linux.startswith("ackclock_")}
+"""The name in Linux of each variant that it has."""
 
 
 @dataclass(frozen=True)

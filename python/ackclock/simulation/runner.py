@@ -188,11 +188,11 @@ def run_specs(
     progress = progress or notebook_progress()
     if progress:
         progress(len(results), len(specs), "from an earlier run" if results else "")
-    with _executor(workers) as executor:
+    with executor(workers) as threads:
         in_subprocess = len(missing) > 1 and all(map(congestion_control.is_importable, _user_classes(specs)))
         futures: dict[Future[engine.EngineOutput], int] = {}
         for index in missing:
-            futures[_submit(executor, specs[index], store, in_subprocess=in_subprocess)] = index
+            futures[_submit(threads, specs[index], store, in_subprocess=in_subprocess)] = index
         for future in as_completed(futures):
             index = futures[future]
             results[index] = _take(specs[index], future, store)
@@ -237,7 +237,8 @@ def _take(spec: RunSpec, future: Future[engine.EngineOutput], store: RunStore | 
 
 
 @contextmanager
-def _executor(workers: int | None) -> Iterator[Executor]:
+def executor(workers: int | None) -> Iterator[Executor]:
+    """Threads, all cores without a number; an exception in the block cancels what has not begun."""
     threads = ThreadPoolExecutor(workers or os.cpu_count() or 1)
     try:
         yield threads
