@@ -65,8 +65,12 @@ fn write(path: &Path, snap_len: u32) {
     writer.finish().unwrap();
 }
 
+/// The variable with the scratch folder of a test that runs another one, which writes the same files meanwhile.
+const FOLDER: &str = "SCRATCH_FOLDER";
+
 fn scratch(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers");
+    let folder = std::env::var(FOLDER).unwrap_or_else(|_| "readers".to_owned());
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     std::fs::create_dir_all(&dir).unwrap();
     dir.join(name)
 }
@@ -168,8 +172,8 @@ fn tcptrace_reports_one_complete_connection() {
 #[test]
 fn missing_reader_is_named_when_the_output_of_tests_is_captured() {
     let test = "external_readers::tcpdump_reads_both_formats_with_nanoseconds";
-    let run =
-        Command::new(std::env::current_exe().unwrap()).args([test, "--exact"]).env("PATH", "/nonexistent").output().unwrap();
+    let mut alone = Command::new(std::env::current_exe().unwrap());
+    let run = alone.args([test, "--exact"]).env("PATH", "/nonexistent").env(FOLDER, "no-reader").output().unwrap();
     let errors = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success() && errors.contains(&format!("skipped: {test}: tcpdump is not installed")), "{errors}");
 }
