@@ -65,9 +65,7 @@ class Plot:
             "config": {**vega.CONFIG, "font": svg_text.FONT},
             "background": "white",
         }
-        if self.dark:
-            spec = json.loads(on_dark_paper(json.dumps(spec)))
-        return spec
+        return on_dark_paper(spec) if self.dark else spec
 
     def to_csv(self) -> str:
         """The drawn values: the rows of every chart, with a column for each field; of several

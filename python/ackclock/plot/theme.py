@@ -6,7 +6,8 @@ deficiencies; lines also differ in dash, for black-and-white prints.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
+from typing import Any
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 VEGA_DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 2], [5, 1, 1, 1, 1, 1], [10, 3], [1, 1])
@@ -42,17 +43,22 @@ DARK = {
 
 
 DARK_PAPER = "#14191f"
+WHITE_PAPER = ("background", "white")
+DARK_SHADES = {light.lower(): shade for light, shade in DARK.items()}
 
 
-def on_dark_paper(text: str) -> str:
-    """A specification or a drawing as text with its colours for dark paper.
+def on_dark_paper(part: Any) -> Any:
+    """A part of a Vega-Lite specification with the colours for dark paper; text that only names a
+    colour stays.
 
-    >>> on_dark_paper('{"color": "#0072b2", "background": "white"}')
-    '{"color": "#4FA3E3", "background": "#14191f"}'
+    >>> on_dark_paper({"color": "#0072b2", "background": "white", "title": "of #0072b2"})
+    {'color': '#4FA3E3', 'background': '#14191f', 'title': 'of #0072b2'}
     """
-    shades = {light.lower(): shade for light, shade in DARK.items()}
-    text = re.sub(r"#[0-9A-Fa-f]{6}\b", lambda found: shades.get(found[0].lower(), found[0]), text)
-    return text.replace('"background": "white"', f'"background": "{DARK_PAPER}"')
+    if isinstance(part, Mapping):
+        return {key: DARK_PAPER if (key, value) == WHITE_PAPER else on_dark_paper(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [on_dark_paper(value) for value in part]
+    return DARK_SHADES.get(part.lower(), part) if isinstance(part, str) else part
 
 
 def colour_variables(*, dark: bool) -> str:
