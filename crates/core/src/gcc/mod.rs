@@ -13,20 +13,22 @@
 //! | [`OveruseDetector`] | the slope against an adaptive threshold (5.4) |
 //! | [`RateControl`] | additive and multiplicative increase, decrease to 0.85 of what arrives (5.5) |
 //! | [`LossControl`] | the loss-based controller (6) |
+//! | [`Probing`] | bursts above the target at the start (libwebrtc; the draft has none) |
 //!
-//! Left out of libwebrtc: probing by clusters of packets (the draft has none, so that the start is slower than a
-//! browser's), its second loss-based controller, the robust throughput estimator, and detection of limits by the
-//! application.
+//! Left out of libwebrtc: its second loss-based controller, the robust throughput estimator, and detection of limits
+//! by the application, with the probes that follow from it.
 
 mod loss_control;
 mod overuse_detector;
 mod packet_groups;
+mod probing;
 mod rate_control;
 mod trendline;
 
 pub use loss_control::LossControl;
 pub use overuse_detector::{OveruseDetector, Usage};
 pub use packet_groups::{GroupDelta, PacketGroups};
+pub use probing::{ProbeCluster, Probing};
 pub use rate_control::{Measured, RateControl, RateState};
 pub use trendline::Trendline;
 
@@ -41,6 +43,8 @@ pub struct PacketResult {
     pub bytes: u32,
     /// None if it was lost.
     pub arrived: Option<Time>,
+    /// Number of the cluster that it belongs to.
+    pub cluster: Option<u32>,
 }
 
 /// Bounds of the rate and where it begins, in bit/s.
@@ -53,6 +57,9 @@ pub struct RateBounds {
 
 /// Time over which the arriving rate is measured (draft, 5.5: 0.5 to 1 s).
 const RATE_WINDOW: Span = Span::from_ms(500);
+/// A probe lowers the rate to this share of what arrives at most (libwebrtc): a queue is to drain, and a cluster that
+/// was held up is not to be believed.
+const LOWERED_BY_PROBE: f64 = 0.85;
 
 /// The controller of one sender.
 #[derive(Debug, Clone)]
@@ -63,6 +70,7 @@ pub struct Gcc {
     detector: OveruseDetector,
     rate: RateControl,
     loss: LossControl,
+    probing: Probing,
     arrived: ArrivedRate,
     usage: Usage,
     target: f64,
@@ -77,6 +85,7 @@ impl Gcc {
             detector: OveruseDetector::default(),
             rate: RateControl::new(bounds.start),
             loss: LossControl::new(bounds.max),
+            probing: Probing::new(bounds),
             arrived: ArrivedRate::default(),
             usage: Usage::Normal,
             target: bounds.start,
@@ -86,6 +95,11 @@ impl Gcc {
     /// The rate of the media, IP headers included, in bit/s.
     pub fn target_bps(&self) -> f64 {
         self.target
+    }
+
+    /// The next cluster of probes, which the sender begins now.
+    pub fn next_probe(&mut self, now: Time) -> Option<ProbeCluster> {
+        self.probing.next(now)
     }
 
     /// Feedback on packets in the order of their sending arrives.
@@ -103,11 +117,20 @@ impl Gcc {
         }
         let measured = Measured { arriving_bps: self.arrived.bps(), rtt, usage: self.usage };
         let RateBounds { min, max, .. } = self.bounds;
-        let by_delay = self.rate.update(now, measured).clamp(min, max);
+        let probed = self.probing.on_feedback(results).filter(|_| self.usage != Usage::Over);
+        let by_delay = match probed {
+            Some(bps) => {
+                let floor = measured.arriving_bps.map_or(0.0, |arriving| self.rate.bps().min(LOWERED_BY_PROBE * arriving));
+                bps.max(floor)
+            }
+            None => self.rate.update(now, measured),
+        };
+        let by_delay = by_delay.clamp(min, max);
         self.rate.set(by_delay);
         let lost = results.iter().filter(|result| result.arrived.is_none()).count() as u64;
         let by_loss = self.loss.update(now, results.len() as u64, lost, self.target);
         self.target = by_delay.min(by_loss).clamp(min, max);
+        self.probing.on_target(now, self.target);
     }
 }
 
@@ -156,7 +179,7 @@ mod tests {
         while now < seconds as f64 {
             free = free.max(now) + 8000.0 / capacity_bps;
             let arrived = (!is_lost(number)).then(|| at(free + 0.02));
-            results.push(PacketResult { sent: at(now), bytes: 1000, arrived });
+            results.push(PacketResult { sent: at(now), bytes: 1000, arrived, cluster: None });
             number += 1;
             now += 8000.0 / gcc.target_bps();
             if now >= report {

@@ -87,6 +87,11 @@ impl RateControl {
         self.rate = bps;
     }
 
+    /// The rate in bit/s.
+    pub fn bps(&self) -> f64 {
+        self.rate
+    }
+
     pub fn state(&self) -> RateState {
         self.state
     }

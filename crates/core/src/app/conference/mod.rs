@@ -42,6 +42,8 @@ struct MediaPacket {
     /// IP bytes.
     bytes: u16,
     sent: Time,
+    /// Number of the cluster of probes that it belongs to.
+    cluster: Option<u32>,
 }
 
 /// Feedback: what arrived of the media packets from `first` on, packets that are missed, and whether a key frame

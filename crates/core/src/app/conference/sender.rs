@@ -1,8 +1,8 @@
-//! The sending half: encoder, pacer, retransmissions, and the congestion control that sets the rate.
+//! The sending half: encoder, pacer, probes, retransmissions, and the congestion control that sets the rate.
 
 use super::encoder::Encoder;
 use super::{MAX_MEDIA_PAYLOAD, MEDIA_HEADERS, MediaConfig, MediaPacket, SharedLog};
-use crate::gcc::{Gcc, PacketResult};
+use crate::gcc::{Gcc, PacketResult, ProbeCluster};
 use crate::units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,6 +27,8 @@ pub(super) struct MediaSender {
     log: SharedLog,
     encoder: Encoder,
     gcc: Gcc,
+    /// The cluster that is being sent.
+    probe: Option<ProbeCluster>,
     /// In order; retransmissions at the front.
     queue: VecDeque<MediaPacket>,
     queued_bytes: u64,
@@ -44,6 +46,7 @@ impl MediaSender {
             log,
             encoder: Encoder::new(config.frame_rate, start, stop),
             gcc: Gcc::new(config.rates),
+            probe: None,
             queue: VecDeque::new(),
             queued_bytes: 0,
             repairs: BTreeMap::new(),
@@ -59,26 +62,50 @@ impl MediaSender {
     }
 
     pub(super) fn due(&self) -> Time {
-        let pacer = if self.queue.is_empty() { Time::NEVER } else { self.next_send };
+        let is_idle = self.queue.is_empty() && self.probe.is_none();
+        let pacer = if is_idle { Time::NEVER } else { self.next_send };
         pacer.min(self.encoder.due())
     }
 
     /// The next packet of media, by its number and its IP length.
     pub(super) fn poll(&mut self, now: Time) -> Option<(u64, u16)> {
         self.encode(now);
+        self.begin_probe(now);
         if self.next_send > now {
             return None;
         }
-        let packet = MediaPacket { sent: now, ..self.queue.pop_front()? };
-        self.queued_bytes -= u64::from(packet.bytes);
-        let seconds = f64::from(packet.bytes) * 8.0 / (PACING_FACTOR * self.gcc.target_bps());
-        self.next_send = now + Span::from_secs_f64(seconds);
+        let packet = MediaPacket { sent: now, cluster: self.probe.map(|probe| probe.number), ..self.next_packet()? };
+        let rate = self.probe.map_or(PACING_FACTOR * self.gcc.target_bps(), |probe| probe.bps);
+        self.next_send = now + Span::from_secs_f64(f64::from(packet.bytes) * 8.0 / rate);
+        if self.probe.as_mut().is_some_and(|probe| probe.on_sent(packet.bytes)) {
+            self.probe = None;
+        }
         if let Some(repair) = self.repairs.get_mut(&(packet.frame, packet.index)) {
             *repair = Repair::Sent(now);
         }
         self.log.lock().packets.push(packet);
         self.sent += 1;
         Some((self.sent - 1, packet.bytes))
+    }
+
+    /// A cluster begins with a packet of media, and does not wait for the pacer.
+    fn begin_probe(&mut self, now: Time) {
+        if self.probe.is_none() && !self.queue.is_empty() {
+            self.probe = self.gcc.next_probe(now);
+            if self.probe.is_some() {
+                self.next_send = now;
+            }
+        }
+    }
+
+    /// The next packet of the queue; when it is empty, a cluster goes on with copies of the last one.
+    fn next_packet(&mut self) -> Option<MediaPacket> {
+        let Some(packet) = self.queue.pop_front() else {
+            self.probe?;
+            return self.log.lock().packets.last().copied();
+        };
+        self.queued_bytes -= u64::from(packet.bytes);
+        Some(packet)
     }
 
     /// Queues the frames that are due.
@@ -97,7 +124,7 @@ impl MediaSender {
                 let share = left.div_ceil(u64::from(count - index));
                 left -= share;
                 let bytes = u16::try_from(share).unwrap_or(u16::MAX);
-                self.queue.push_back(MediaPacket { frame: self.frames, index, count, is_key, bytes, sent: now });
+                self.queue.push_back(MediaPacket { frame: self.frames, index, count, is_key, bytes, sent: now, cluster: None });
                 self.queued_bytes += share;
             }
             self.frames += 1;
@@ -113,7 +140,12 @@ impl MediaSender {
             let results: Vec<PacketResult> = packets
                 .iter()
                 .zip(&report.arrivals)
-                .map(|(packet, &arrived)| PacketResult { sent: packet.sent, bytes: packet.bytes.into(), arrived })
+                .map(|(packet, &arrived)| PacketResult {
+                    sent: packet.sent,
+                    bytes: packet.bytes.into(),
+                    arrived,
+                    cluster: packet.cluster,
+                })
                 .collect();
             // The receiver held the report back since the last arrival.
             let last = results.iter().rev().find_map(|result| Some((result.sent, result.arrived?)));
