@@ -92,8 +92,11 @@ def code_or_words(default: str) -> str:
 def names(kind: str) -> str:
     """A catalogue of the engine or of files: name and what it is."""
     from ackclock import api
+    from ackclock.input.variant_groups import GROUPS
 
     listed = getattr(api, f"list_{kind}")()
+    if kind == "groups":  # The page is the same on each machine.
+        listed["kernel"] = GROUPS["kernel"].title
     return table(["name", "what it is"], [[f"`{name}`", title] for name, title in listed.items()])
 
 
