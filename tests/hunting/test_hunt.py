@@ -14,7 +14,8 @@ import pytest
 
 import ackclock
 from ackclock import cli
-from ackclock.hunting import value_of
+from ackclock.hunting import value_of, verification
+from ackclock.hunting.objectives import NAMED
 from ackclock.input.scenario.draft import read_draft
 from ackclock.terminal import PROMPT, SCREEN
 from tests.support.documents import follows
@@ -61,7 +62,7 @@ def scenario(folder: Path, *, objective: str = '"goodput"', breaks: float = 0.5,
 
 def planted(folder: Path, **keys: Any) -> Path:
     (folder / "mine.py").write_text(PLANTED, "utf-8")
-    return scenario(folder, objective='"python:mine.py:planted"', breaks=0.9, **keys)
+    return scenario(folder, objective='"python:mine.planted"', breaks=0.9, **keys)
 
 
 def test_planted_case_is_found_and_shrunk_to_what_it_needs(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_planted_case_is_found_and_shrunk_to_what_it_needs(tmp_path: Path) -> No
 
 def test_hunt_finds_nothing_when_nothing_breaks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text("def calm(run):\n    return 0.5\n", "utf-8")
-    path = scenario(tmp_path, objective='"python:mine.py:calm"', breaks=0.9, runs=30)
+    path = scenario(tmp_path, objective='"python:mine.calm"', breaks=0.9, runs=30)
     assert cli.run(["hunt", str(path), "--out", str(tmp_path / "run"), "--no-report", "--quiet"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("Nothing broke: of 30 cases searched, the worst has 0.500;")
@@ -210,7 +211,7 @@ def test_screen_has_the_verdict_last(
     [
         ('"goodput"', '"godput"', 13, "hunt.objective: found \"godput\"; allowed: share, goodput"),
         ('"goodput"', '{ name = "share", flow = "upload" }', 13, "hunt.objective.flow: found \"upload\"; allowed: download"),
-        ('"goodput"', '"python:mine.py:f"', 13, "no such file"),
+        ('"goodput"', '"python:mine.f"', 13, 'no file "mine.py"'),
         ("breaks    = 0.5", "brakes = 0.5", 14, 'unknown key "brakes"'),
         ("runs      = 60", "runs = 0", 15, "hunt.runs: found 0; allowed: a whole number from 1"),
         ("runs      = 60", "runs = 5\nminutes = 5", 16, "both runs and minutes; one budget"),
@@ -247,6 +248,38 @@ def test_simulation_ignores_the_hunt_with_a_remark(tmp_path: Path, capsys: pytes
     path = scenario(tmp_path)
     assert cli.run(["simulate", str(path), "--no-report", "--out", str(tmp_path / "run")]) == 0
     assert "its [hunt] is ignored; `ackclock hunt` searches it" in capsys.readouterr().err
+
+
+def test_hunt_that_is_no_table_is_refused_by_simulate_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = scenario(tmp_path)
+    path.write_text("hunt = true\n" + path.read_text().split("[hunt]")[0])
+    for command in ("simulate", "hunt"):
+        assert cli.run([command, str(path)]) == 2
+        assert "study.toml:1: hunt: found true; allowed: a table with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ("sack = false", "download sets sack, "),
+        ('server = { variant = "reno", recovery = "newreno" }', "download sets recovery in server, "),
+        ('variant = "reno"', ""),
+        ('server = { variant = "reno" }', ""),
+    ],
+)
+def test_kernel_is_not_asked_for_a_tcp_that_it_does_not_have(keys: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        f"""duration = "5 s"
+link = "dsl-16m"
+[[flow]]
+name = "download"
+workload = {{ kind = "bulk" }}
+{keys}
+"""
+    )
+    case = read_draft(tmp_path / "mine.toml").check()
+    found = verification.cannot(case, NAMED["goodput"])
+    assert found.startswith(why) if why else "sets" not in found
 
 
 @pytest.mark.realtime

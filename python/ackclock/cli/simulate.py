@@ -96,7 +96,7 @@ def simulate(
         if "sweep" in draft.document.data:
             list(check_points(draft))  # report errors in the [sweep], although it is not run
             remark(f"{scenario}: its [sweep] is ignored; `ackclock sweep` runs it", quiet=quiet)
-        if "vary" in (draft.document.data.get("hunt") or {}):
+        if "vary" in (draft.hunted() or {}):
             remark(f"{scenario}: its [hunt] is ignored; `ackclock hunt` searches it", quiet=quiet)
     if qlog and (pcap_offloads or pcap_format is not CaptureFormat.pcap):
         raise UsageError.problem(

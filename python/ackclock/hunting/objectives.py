@@ -220,9 +220,10 @@ OF_DIFFERENCE = ("share", "goodput", "delay", "retransmissions", "repair")
 
 
 def read_objective(spec: Any, breaks: float | None, flows: Sequence[str], folder: Path) -> Objective:
-    """The objective of [hunt]: a name, ``python:FILE:FUNCTION``, or a table with `name`.
+    """The objective of [hunt]: a name, ``python:module.function``, or a table with `name`.
 
-    `flows` are the names of the scenario's flows; the file of a function is relative to `folder`.
+    `flows` are the names of the scenario's flows; the module of a function is a file in `folder` or
+    in the current folder.
 
     Raises:
         InvalidValue: its key is below [hunt].
@@ -243,7 +244,7 @@ def read_objective(spec: Any, breaks: float | None, flows: Sequence[str], folder
     elif isinstance(name, str) and name in NAMED:
         found = NAMED[name]
     else:
-        allowed = f"{choices(NAMES, name)}, or python:FILE:FUNCTION"
+        allowed = f"{choices(NAMES, name)}, or python:module.function"
         raise InvalidValue(format_value(name), allowed, at if spec is not table else (*at, "name"))
     if name != DIFFERENCE and (extra := next((key for key in ("of", "key", "values") if key in table), None)):
         raise InvalidValue.problem(f"`{extra}` is of the objective difference", f"leave {extra} out", (*at, extra))
@@ -273,11 +274,12 @@ def _difference(table: Mapping[str, Any], at: Key) -> Objective:
 
 
 def _of_user(name: str, folder: Path, breaks: float | None, at: Key) -> Objective:
-    file, _, function = name.removeprefix(PREFIX).rpartition(":")
-    allowed = "python:FILE:FUNCTION, a function of a run that returns a number, more of which is worse"
-    if not file or not function.isidentifier():
+    module_name, _, function = name.removeprefix(PREFIX).rpartition(".")
+    allowed = "python:module.function, a function of a run that returns a number, more of which is worse"
+    if not all(part.isidentifier() for part in (*module_name.split("."), function)):
         raise InvalidValue(format_value(name), allowed, at)
-    path = folder / file
+    file = f"{module_name.replace('.', '/')}.py"
+    path = next((path for path in (folder / file, Path(file)) if path.is_file()), folder / file)
     try:
         text = path.read_bytes()
         spec = importlib.util.spec_from_file_location(f"ackclock_hunt_{path.stem}", path)
@@ -286,7 +288,7 @@ def _of_user(name: str, folder: Path, breaks: float | None, at: Key) -> Objectiv
         spec.loader.exec_module(module)
         called = getattr(module, function, None)
     except (OSError, AssertionError):
-        raise InvalidValue(f"no such file, {format_value(file)}", allowed, at) from None
+        raise InvalidValue(f"no file {format_value(file)}", allowed, at) from None
     except Exception as error:
         raise InvalidValue(f"{format_value(file)}, which cannot be imported ({error})", allowed, at) from None
     if not callable(called):

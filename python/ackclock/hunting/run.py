@@ -399,8 +399,7 @@ def value_of(scenario: str | Path) -> float:
         RunFailed: a run failed.
     """
     draft = read_draft(Path(scenario))
-    hunted = draft.document.data.get("hunt")
-    if isinstance(hunted, dict):
+    if hunted := draft.hunted():
         # A case has no ranges left: what is searched is the one duration that it has.
         draft = draft.replaced({"hunt": {**hunted, "vary": {"duration": [draft.document.data.get("duration")]}}})
     outcome = Evaluator(draft, read_hunt(draft), Store(None), workers=1).one({"duration": 0})

@@ -68,7 +68,7 @@ def read_hunt(draft: Draft, **replaced: Any) -> HuntTable:
         InputError: there is none, or a wrong value in it.
     """
     document = draft.document
-    table = document.data.get("hunt")
+    table = draft.hunted()
     if table is None:
         raise InputError(
             "no [hunt]",
@@ -76,8 +76,6 @@ def read_hunt(draft: Draft, **replaced: Any) -> HuntTable:
             file=document.file,
         )
     try:
-        if not isinstance(table, dict):
-            raise InvalidValue(format_value(table), "a table with `objective` and `vary`")
         return _read({**table, **_budget(replaced)}, draft)
     except InvalidValue as invalid:
         raise _located(document, invalid) from None

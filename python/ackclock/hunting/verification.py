@@ -8,7 +8,7 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,6 +34,8 @@ ATTEMPTS = 3
 """Emulations of a case, until one is valid: a busy machine may release packets late."""
 SHOWN = ("share", "goodput", "retransmissions", "repair")
 """The objectives whose figures the ends of an emulation have."""
+CHOSEN = ("variant", "host")
+"""The TCP keys that `cannot` compares with the running kernel."""
 
 
 def verify(evaluator: Evaluator, case: HuntCase, simplest: float | None) -> HuntVerification:
@@ -96,9 +98,22 @@ def cannot(scenario: Scenario, objective: Objective) -> str:
             return f"the running kernel has not the TCP of {tcp.host}"
         if LINUX_NAMES.get(tcp.keys["variant"]) not in available:
             return f"the running kernel has no {tcp.keys['variant']} loaded"
+        if own := next(_own_keys(scenario, flow), ""):
+            return f"{name} sets {own}, and the emulator's flows have the kernel's"
     if any(hop.pep for hop in scenario.hop):
         return "the emulator has no proxy for traffic of real hosts"
     return ""
+
+
+def _own_keys(scenario: Scenario, flow: Any) -> Iterator[str]:
+    """TCP keys that a case sets beside the congestion control, by which programs do not choose the
+    kernel's TCP.
+    """
+    keys = scenario.tcp_of(flow).keys
+    for table, names in ((scenario.tcp.written(), "[tcp]"), (flow.written(), "")):
+        ends = {end: table[end] for end in ("server", "client") if isinstance(table.get(end), Mapping)}
+        for place, one in ((names, table), *ends.items()):
+            yield from (f"{key} {place and f'in {place}'}".strip() for key in one if key in keys and key not in CHOSEN)
 
 
 def _emulated(scenario: Scenario, objective: Objective) -> HuntRun:

@@ -43,6 +43,14 @@ class Draft:
         except InvalidValue as invalid:
             raise self.document.error(_varied_loc(self.document, self.varied, invalid.key), invalid) from None
 
+    def hunted(self) -> Mapping[str, Any] | None:
+        """The [hunt] as written; None if there is none. Raises InputError if it is no table."""
+        hunt = self.document.data.get("hunt")
+        if hunt is not None and not isinstance(hunt, Mapping):
+            wrong = InvalidValue(format_value(hunt), "a table with `objective` and `vary`")
+            raise self.document.error(("hunt",), wrong)
+        return hunt
+
     def replaced(self, keys: Mapping[str, Any]) -> Draft:
         """The same scenario with some top-level keys replaced."""
         if not keys:
@@ -52,6 +60,7 @@ class Draft:
 
     def check(self, point: Mapping[str, Any] | None = None) -> Scenario:
         """The checked scenario at one point of the sweep (values by dotted path), with its link."""
+        self.hunted()
         return _Checking(self.document, dict(point or {}), self.varied).scenario()
 
     def written(self, point: Mapping[str, Any] | None = None) -> dict[str, Any]:
