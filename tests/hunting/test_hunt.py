@@ -217,6 +217,7 @@ def test_screen_has_the_verdict_last(
         ("runs      = 60", "runs = 5\nminutes = 5", 16, "both runs and minutes; one budget"),
         ('to = "50 ms"', 'to = "50 Mb/s"', 17, "hunt.vary.hop.path.delay.to: found \"50 Mb/s\"; allowed: a time"),
         ("[hunt.vary]", 'constraints = [{ metric = "drop", max = 0 }]\n[hunt.vary]', 16, "found \"drop\"; allowed: drops"),
+        ("[hunt.vary]", "constraints = [{ key = { a = 1 }, max = 0 }]\n[hunt.vary]", 16, "allowed: a name"),
         ("[hunt.vary]", 'search = "gradient"\n[hunt.vary]', 16, "allowed: cmaes, random"),
         ('"hop.path.delay" ', '"hop.pth.delay" ', 17, "hop.NAME.KEY with NAME one of path"),
         ('"hop.path.delay" ', '"hop.path.dely" ', 17, 'unknown key "dely"'),

@@ -204,6 +204,9 @@ def _constraints(value: Any) -> Iterator[Constraint]:
                 )
         if ("metric" in one) == ("key" in one):
             raise InvalidValue.problem("a constraint is of a metric or of a key", "write one of both", here)
+        for key in ("metric", "key", "over"):
+            if not isinstance(one.get(key, ""), str):
+                raise InvalidValue(format_value(one[key]), "a name", (*here, key))
         if "metric" in one and one["metric"] not in METRICS:
             raise InvalidValue(format_value(one["metric"]), choices(METRICS, one["metric"]), (*here, "metric"))
         if "min" not in one and "max" not in one:
