@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from ackclock import cli
 from ackclock.errors import FIELDS
 
 SCENARIO = """\
@@ -62,7 +63,7 @@ MISTAKES = [
     ("simulate scenario.toml --pcap=1", "--pcap", "!--pcap takes no value", "write --pcap alone"),
     ("simulate scenario.toml --seed one", "--seed", '"one"', "a whole number from 0"),
     ("simulate scenario.toml --seed -1", "--seed", '"-1"', "a whole number from 0"),
-    ("simulate scenario.toml --workers 0", "--workers", '"0"', "a whole number, 1 or more"),
+    ("simulate scenario.toml --workers 0", "--workers", '"0"', "a whole number from 1 to 1024"),
     ("simulate scenario.toml --pcap-format erf", "--pcap-format", '"erf"', "pcap, pcapng"),
     ("compare", "LINK", "!compare requires LINK", "usage: ackclock compare"),
     ("compare slow.toml --delayed-ack maybe", "--delayed-ack", '"maybe"', "on, off, both"),
@@ -276,3 +277,28 @@ def test_serve_names_the_address_when_it_is_not_of_this_machine(ackclock, there)
     done = ackclock("serve", "--listen", "192.0.2.9", "--token-file", "ok.token", "--quiet")
     assert done.returncode == 1
     assert "192.0.2.9 is not an address of this machine; " in done.stderr and "--listen" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "dsl-16m", "--workers", "9" * 20], "allowed: a whole number from 1 to 1024"),
+        (["compare", "dsl-16m", "--out", "\udcff"], "--out '\\udcff' is no UTF-8; name another folder"),
+        (["packetdrill", "x.pkt", "--tolerance", "-5 s"], "--tolerance: found -5 s; allowed: 0 s or more"),
+        (["reproduce", "wibro", "--on", "x" * 400], "found a name that is too long"),
+        (["simulate", "page.toml"], 'found no such file, "a\0.har"; allowed: a HAR file'),
+    ],
+)
+def test_value_that_nothing_can_have_is_refused(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flow = '[[flow]]\nworkload = { kind = "page", page = "a\\u0000.har" }\n'
+    Path("page.toml").write_text(f'duration = "2 s"\nlink = "dsl-16m"\n{flow}', "utf-8")
+    assert cli.run(arguments) == 2
+    assert message in capsys.readouterr().err
+    assert [path.name for path in Path().iterdir()] == ["page.toml"]

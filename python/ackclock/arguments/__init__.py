@@ -141,7 +141,7 @@ def listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-WORKERS = Argument("Runs at a time (default: all cores).", name="--workers", min=1)
+WORKERS = Argument("Runs at a time (default: all cores).", name="--workers", min=1, max=1024)
 SERIES = Argument(
     "Time series to keep: none, sampled (one seed of each point) or all.",
     name="--series",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ackclock.errors import AckclockError
 
 INTERRUPTED = 130
+UNUSABLE = (errno.ENAMETOOLONG, errno.ELOOP)
+"""Of a path that nothing can have, wherever it was looked at."""
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
@@ -43,7 +45,7 @@ def print_version() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit status."""
     from ackclock.cli.address_space import has_low_memory, out_of_memory, polars_guarded
-    from ackclock.errors import AckclockError, Internal, Interrupted, not_writable
+    from ackclock.errors import AckclockError, Internal, Interrupted, not_readable, not_writable
 
     json = _wants_json(arguments)
     _print_former_names()
@@ -59,6 +61,8 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
+        if error.errno in UNUSABLE and error.filename is not None:
+            return _complain(not_readable(error, error.filename, "a path that can exist"), json=json)
         if error.errno not in UNWRITABLE:
             if has_low_memory(error):
                 return _complain(out_of_memory(), json=json)

@@ -38,6 +38,7 @@ def packetdrill(
 ) -> None:
     """Play packetdrill scripts against the engine's TCP, in virtual time."""
     from ackclock.cli.output import print_json
+    from ackclock.errors import InputError
     from ackclock.input.catalogue import hosts
     from ackclock.input.units import show_time
     from ackclock.packetdrill.run import IGNORED, VERDICTS, run_scripts, scripts_in
@@ -45,6 +46,8 @@ def packetdrill(
 
     one_of(host, hosts(), "--host")
     tolerance_ps = time_of(tolerance, "--tolerance")
+    if tolerance_ps < 0:
+        raise InputError(tolerance, "0 s or more", option="--tolerance")
     tcp = {} if variant is None else {"variant": variant}
     ignored = list(filter(None, (ignore or "").split(",")))
     for name in ignored:

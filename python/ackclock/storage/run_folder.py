@@ -159,8 +159,11 @@ class RunFolder:
         """Raise the InputError that entering would raise; change nothing."""
         self._check_remote()
         try:
+            str(self.path).encode()  # no file of a table can be written below another name
             self.path.resolve()
             contents = _contents(self.path)
+        except UnicodeEncodeError:
+            raise _refused(Path(ascii(str(self.path))), "is no UTF-8") from None
         except (OSError, RuntimeError) as error:  # a name that is too long, links that lead in a circle
             raise _refused(self.path, f"cannot be used ({getattr(error, 'strerror', None) or error})") from None
         self._refusal(contents)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ackclock.errors import InputError, not_readable
+from ackclock.errors import InputError, format_value, not_readable
 
 SUFFIX = ".har"
 MIN_BYTES = 100
@@ -58,6 +58,8 @@ def har_objects(path: Path) -> list[list[str | int]]:
         return [list(entry) for entry in _read(path, status.st_mtime_ns, status.st_size)]
     except OSError as error:
         raise not_readable(error, path, ALLOWED) from None
+    except ValueError:  # a NUL
+        raise InputError(f"no such file, {format_value(str(path))}", ALLOWED) from None
 
 
 @lru_cache(maxsize=16)
