@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ackclock import cli
-from ackclock.comparison.screen import MAX_LINES
+from ackclock.comparison.screen import MAX_LINES, limits
 from ackclock.input.link import packaged_links
 from ackclock.terminal import PROMPT, SCREEN
 from tests.support import ROOT
+from tests.support.captures import merged
 
 EXAMPLES = ROOT / "examples"
 Screen = Callable[..., list[str]]
@@ -92,6 +94,30 @@ def test_analysis_fits_a_screen(screen: Screen) -> None:
     screen("analyze", *captures)
 
 
+@pytest.mark.finding("U30")
+def test_analysis_of_several_flows_fits_a_screen(screen: Screen, capsys: pytest.CaptureFixture[str]) -> None:
+    screen("simulate", str(EXAMPLES / "upload-hurts-download.toml"), "--pcap", "--no-report", "--out", "run")
+    for end in ("client", "server"):
+        merged(Path(f"{end}.pcap"), *sorted(Path("run/captures").glob(f"*.{end}.pcap")))
+    lines = screen("analyze", "client.pcap")
+    assert lines[-1] == "`--all` prints each flow, evidence and advice."
+    assert "The upload of" in " ".join(lines)
+    screen("analyze", "client.pcap", "server.pcap")
+    assert cli.run(["analyze", "client.pcap", "--quiet", "--all"]) == 0
+    assert "-> " in capsys.readouterr().out and not any("-> " in line for line in lines)
+
+
+def test_sweep_fits_a_screen_with_its_extremes_last(screen: Screen) -> None:
+    Path("sweep.toml").write_text(
+        'link = "dsl-16m"\nduration = "1 s"\nseeds = 2\n[[flow]]\nworkload = { kind = "bulk" }\n[sweep]\n'
+        '"tcp.variant" = ["cubic", "reno", "bbr"]\n"hop.dsl.delay" = ["1 ms", "2 ms", "4 ms", "8 ms", "16 ms", "32 ms"]\n'
+    )
+    lines = screen("sweep", "sweep.toml", "--no-report", "--out", "run")
+    assert lines[-1].startswith("Retransmitted from ")
+    assert any(line.startswith("`--all` prints all ") for line in lines)
+    assert screen("show", "run") == lines
+
+
 LINKS = ("dsl-16m", "cable-100m", "lte-fixed-10m", "wimax-nist", "cable-ricochet", "geo-satellite")
 FEW = ("--variants", "cubic,bbr", "--seeds", "1")
 IN_THE_GATE = [link for link in LINKS if link != "cable-100m"]  # its household takes ten seconds
@@ -157,6 +183,33 @@ def test_scenario_is_shown_in_a_screen(name: str, screen: Screen, capsys: pytest
     whole = capsys.readouterr().out
     assert ("`--all` prints every key." in lines) == (name != "cell")
     assert whole.splitlines()[0].startswith(lines[0][:40])
+
+
+@pytest.mark.finding("U42")
+@pytest.mark.parametrize(
+    ("rate", "named"),
+    [('{ trace = "line.down" }', ["recorded-rate"]), ('"8 Mb/s"', [])],
+    ids=["recorded", "constant"],
+)
+def test_verdict_names_a_limitation_only_where_it_touches(rate: str, named: list[str], screen: Screen) -> None:
+    Path("line.down").write_text("".join(f"{ms}\n" for ms in range(1, 1000)))
+    Path("run.toml").write_text(
+        f'duration = "2 s"\n[[hop]]\nname = "radio"\nrate = {rate}\ndelay = "20 ms"\n'
+        'queue = { kind = "droptail", packets = 50 }\n[[flow]]\nworkload = { kind = "bulk" }\n'
+    )
+    lines = screen("simulate", "run.toml", "--no-report")
+    found = [line for line in lines if line.startswith("Limitation")]
+    assert found == [f"Limitation: {name} (`ackclock explain {name}`)." for name in named]
+    assert not lines[-1].startswith("Limitation")
+
+
+@pytest.mark.finding("U42")
+def test_comparison_names_the_limitations_of_a_medium_and_of_quic() -> None:
+    cells = [{"transport": "tcp"}, {"transport": "quic"}]
+    document: Any = {"scenario": {"hop": [{"medium": {"kind": "grants"}}]}, "cells": cells}
+    assert limits(document) == ["Limitations: medium-as-read, one-quic-stack (`ackclock explain medium-as-read`)."]
+    plain: Any = {"scenario": {"hop": [{"rate": "8 Mb/s"}]}, "cells": cells[:1]}
+    assert limits(plain) == []
 
 
 @pytest.mark.slow

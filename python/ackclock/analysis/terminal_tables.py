@@ -54,10 +54,10 @@ def source_tables(source: CaptureDocument, *, all_flows: bool = False) -> list[T
     tables = analysis_tables(source.part(numbers), len(source.numbers), is_whole=all_flows)
     count = int(source.head.get("udp", {}).get("flows", 0))
     if udp := source.largest_udp(count if all_flows else MAX_FLOWS):
-        tables.append(_udp(udp, count))
+        tables.append(udp_table(udp, count))
         if (between := _udp_between(udp)).row_count:
             tables.append(between)
-        if (found := _udp_findings(udp)).row_count:
+        if (found := udp_findings_table(udp)).row_count:
             tables.append(found)
     return tables
 
@@ -82,7 +82,7 @@ def analysis_tables(document: Report, listed: int | None = None, *, is_whole: bo
     if not is_brief and (timed := _timeouts(document)):
         tables.append(timed)
     if "second" in document:
-        tables.append(_between(document))
+        tables.append(between_table(document))
     forms = [_FULL] * sum(len(flow["diagnosis"]) for flow in document["flows"])
     if forms:
         tables.append(_findings(document, forms))
@@ -96,7 +96,7 @@ def analysis_tables(document: Report, listed: int | None = None, *, is_whole: bo
             tables[-1] = _findings(document, forms)
         if "second" in document and height(tables) > SCREEN[1]:
             at = next(number for number, table in enumerate(tables) if str(table.title).startswith(JOINED))
-            tables[at] = _between(document, is_short=True)
+            tables[at] = between_table(document, is_short=True)
             # The first finding is what the customer's line says.
             if forms and height(tables) > SCREEN[1]:
                 forms[0] = _NAME
@@ -137,7 +137,7 @@ def _verdict_of_one(summary: CaptureSummary) -> str:
     return f"{verdict}: {whole.strip()}" if whole.strip() else verdict
 
 
-def _udp(flows: Sequence[UdpFlowReport], listed: int) -> Table:
+def udp_table(flows: Sequence[UdpFlowReport], listed: int) -> Table:
     """UDP flows: packets and bytes of each direction, and the RTT of QUIC's spin bit."""
     cut = f"; the {len(flows)} largest of {listed} (--all prints all)" if listed > len(flows) else ""
     table = _table(f"UDP flows{cut}")
@@ -186,7 +186,7 @@ def _table(title: str) -> Table:
 def _flows(document: Report, listed: int) -> Table:
     flows = document["flows"]
     cut = f"; the {len(flows)} worst of {listed} flows (--all prints all)" if listed > len(flows) else ""
-    table = _table(f"{_packets(document)}{cut}")
+    table = _table(f"{packets_line(document)}{cut}")
     for column in ("flow", "frames", "direction", "from", "to"):
         table.add_column(column, overflow="fold")
     for column in (*_COLUMNS, *_TIMES):
@@ -207,7 +207,7 @@ def _flows(document: Report, listed: int) -> Table:
     return table
 
 
-def _packets(document: Report) -> str:
+def packets_line(document: Report) -> str:
     """The capture and the number of its packets."""
     bad = f", {document['malformed']} malformed" if document["malformed"] else ""
     return f"{document['capture']}: {document['packets']} packets{bad}"
@@ -218,7 +218,7 @@ def _one_flow(document: Report) -> Table:
     terminal.
     """
     frames = "".join(f", frames {_frames(flow)}" for flow in document["flows"])
-    table = _table(f"{_packets(document)}{frames}")
+    table = _table(f"{packets_line(document)}{frames}")
     table.show_header = False
     table.add_column("", no_wrap=True)
     table.add_column("", overflow="fold")
@@ -314,7 +314,7 @@ def _timeouts(document: Report) -> Table | None:
     return table if table.row_count else None
 
 
-def _between(document: Report, *, is_short: bool = False) -> Table:
+def between_table(document: Report, *, is_short: bool = False) -> Table:
     """What happened between two captures; the short one has neither the interval of the clock nor
     the cause of losses, which is a finding.
     """
@@ -349,7 +349,7 @@ def _udp_between(flows: Sequence[UdpFlowReport]) -> Table:
     return table
 
 
-def _udp_findings(flows: Sequence[UdpFlowReport]) -> Table:
+def udp_findings_table(flows: Sequence[UdpFlowReport]) -> Table:
     """The findings about UDP flows between two captures; no row without any."""
     table = _table("Findings about UDP flows")
     for column in ("client", "server", "direction", "finding", "evidence and advice"):
@@ -413,6 +413,10 @@ def _findings(document: Report, forms: Sequence[int]) -> Table:
         flows_of.setdefault(row, []).append(flow["flow"])
     for (*cells, text), (first, *others) in flows_of.items():
         table.add_row(str(first), *cells, text + (f"\nThe same of {_listed_flows(others)}." if others else ""))
+    if named and not flows_of:  # no row stands below the heads
+        table.show_header = False
+        for column in table.columns:
+            column.header = ""
     if named:
         table.add_row("", "", "also", "", f"{', '.join(named)}: --all has the evidence and advice")
     return table

@@ -194,10 +194,12 @@ def _print(analysis: Analysis, *, json: bool, all_flows: bool, quiet: bool) -> N
 
 
 def _print_tables(analysis: Analysis, more: list[Table], *, all_flows: bool, quiet: bool) -> None:
+    from ackclock.analysis.screen import screen_tables
     from ackclock.analysis.terminal_tables import FINDINGS, source_tables
     from ackclock.cli.output import print_tables, remark
 
-    tables = source_tables(analysis.source, all_flows=all_flows) + more
+    shown = source_tables(analysis.source, all_flows=True) if all_flows else screen_tables(analysis.source)
+    tables = shown + more
     print_tables(tables)
     if any(str(table.title) == FINDINGS for table in tables):
         remark("findings: `ackclock explain FINDING` says what each means", quiet=quiet)
