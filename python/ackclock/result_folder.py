@@ -122,6 +122,10 @@ class FolderResult(Result):
             from ackclock.comparison.screen import screen
 
             return screen(cast("ComparisonDocument", self._document))
+        if self._kind == SWEEP:
+            from ackclock.simulation.sweep_screen import sweep_screen
+
+            return sweep_screen(self._document)
         return super().screen()
 
     def _frame_rows(self) -> Mapping[str, int]:

@@ -74,7 +74,7 @@ def test_long_sweep_prints_its_estimate_and_the_time_left(write, monkeypatch: py
     monkeypatch.setattr(chunk_runner, "LONG_S", 0.001)
     labels: list[str] = []
     sweep_draft(read_draft(write("sweep.toml", SWEEP)), progress=lambda done, total, label: labels.append(label))
-    assert "CPU hours" in labels[1]
+    assert "of CPU time" in labels[1]
     assert labels[-1].endswith(" left")
 
 
@@ -105,7 +105,7 @@ def test_estimate_and_progress_count_runs_of_a_later_dataset(monkeypatch: pytest
     work = {"variants": ["cubic"], "buffers": ["auto"], "delayed_ack": [True], "seeds": 2, "duration": "2 s"}
     compare("dumbbell-10m", **work, progress=lambda *step: steps.append(step))  # type: ignore[arg-type]
     assert [total for _, total, _ in steps[:2]] == [2 + 24, 2 + 24]
-    assert "CPU hours" in steps[1][2]
+    assert "of CPU time" in steps[1][2]
     # The runs beside other flows are planned; the defaults alone need none.
     assert steps[-1][0] == steps[-1][1] == 14
     assert [done for done, _, _ in steps] == sorted(done for done, _, _ in steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,8 +29,9 @@ def sweep(
     ] = None,
     estimate: Annotated[
         bool,
-        typer.Option("--estimate", help="Print runs, CPU hours, bytes and time, of the part with --part; run no more."),
+        typer.Option("--estimate", help="Print runs, CPU time, bytes and time, of the part with --part; run no more."),
     ] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Print all points, not one screen.")] = False,
     report: Report = True,
     json: Json = False,
     out: OutUrl = None,
@@ -45,7 +47,6 @@ def sweep(
     from ackclock.input.scenario.draft import read_draft
     from ackclock.simulation.run_list import SERIES
     from ackclock.simulation.sweep import check_points, estimated, sweep_checked, sweep_folder, sweep_part
-    from ackclock.simulation.terminal_tables import sweep_table
     from ackclock.storage.remote_folder import finished, local, shown
 
     check_address_space(Need.RUNS)
@@ -87,7 +88,16 @@ def sweep(
         return
     for warning in result.warnings:
         remark(f"warning: {warning}", quiet=quiet)
-    deliver(result.document_text, lambda: [sweep_table(result)], result.folder, report=report, json=json, quiet=quiet)
+    screen = cache(result.screen)
+    deliver(
+        result.document_text,
+        lambda: result.tables() if all_ else screen()[0],
+        result.folder,
+        report=report,
+        json=json,
+        quiet=quiet,
+        lines=lambda: () if all_ else screen()[1],
+    )
     if not json:
         remark(f"digest: {result.data.digest()}", quiet=quiet)
 

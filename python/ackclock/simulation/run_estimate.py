@@ -89,8 +89,8 @@ class RunEstimate:
 
     @property
     def work(self) -> str:
-        """CPU hours and bytes, for people."""
-        return f"about {three(self.cpu_s / 3600)} CPU hours, {size_text(self.size_bytes)}"
+        """CPU time and bytes, for people."""
+        return f"about {duration_text(self.cpu_s)} of CPU time, {size_text(self.size_bytes)}"
 
     @property
     def time(self) -> str:

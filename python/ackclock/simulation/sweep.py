@@ -183,9 +183,14 @@ class Sweep(Result):
         return f"{len(self.points)} points, {len(self.points[0].results)} seeds each"
 
     def _tables(self) -> list[Table]:
-        from ackclock.simulation.terminal_tables import sweep_table
+        from ackclock.simulation.terminal_tables import points_table
 
-        return [sweep_table(self)]
+        return [points_table(self.document)]
+
+    def screen(self) -> tuple[list[Table], list[str]]:
+        from ackclock.simulation.sweep_screen import sweep_screen
+
+        return sweep_screen(self.document)
 
 
 def check_points(draft: Draft, seeds: Sequence[int] | None = None) -> SweepPoints:

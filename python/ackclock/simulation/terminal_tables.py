@@ -16,7 +16,6 @@ from ackclock.terminal import text_table
 if TYPE_CHECKING:
     from ackclock.documents.simulate import ExplainedRun, Household, RunFlows
     from ackclock.simulation.run import Simulation
-    from ackclock.simulation.sweep import Sweep
 
 
 def simulation_tables(done: Simulation) -> list[Table]:
@@ -157,16 +156,6 @@ def recordings_table(summaries: Sequence[ExplainedRun]) -> list[Table]:
 MEASURED = ["goodput", "95 %\ninterval", "RTT ms\np95", "retrans-\nmitted"]
 
 
-def sweep_table(sweep: Sweep) -> Table:
-    """One row for each point: goodput with its interval, p95 RTT, retransmission rate, Jain's
-    index.
-    """
-    table = text_table("Sweep", short_paths(list(sweep.points[0].params)), ["n", *MEASURED, "Jain"])
-    for point in sweep.points:
-        table.add_row(*map(setting, point.params.values()), str(len(point.results)), *measured_cells(point.metrics))
-    return table
-
-
 def measured_cells(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The cells below `MEASURED`, then Jain's index."""
 
@@ -176,10 +165,13 @@ def measured_cells(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
     goodput = metrics.get("goodput_bps", {})
     has_interval = goodput.get("n", 0) > 1 and None not in (goodput.get("lo"), goodput.get("hi"))
+    interval = rate_range(goodput["lo"], goodput["hi"]) if has_interval else "-"
+    if has_interval and " .. " not in interval:  # narrower than the last digit of the mean
+        interval = rate(mean("goodput_bps"))
     fairness = mean("jain")
     return [
         rate(mean("goodput_bps")),
-        rate_range(goodput["lo"], goodput["hi"]) if has_interval else "-",
+        interval,
         column_ms(mean("rtt_p95_ms")),
         column_percent(mean("retransmission_rate")),
         "-" if fairness is None else f"{fairness:.3f}",
@@ -187,7 +179,9 @@ def measured_cells(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def points_table(document: Mapping[str, Any]) -> Table:
-    """`sweep_table` from a sweep's document."""
+    """One row for each point of a sweep's document: goodput with its interval, p95 RTT,
+    retransmission rate, Jain's index.
+    """
     points = document["cells"]
     table = text_table("Sweep", short_paths(list(points[0]["params"])), ["n", *MEASURED, "Jain"])
     for point in points:
