@@ -5,13 +5,14 @@ points, with a colour for one key and a panel for each combination of the others
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.axis_titles import column_title, key_title, point_label, with_unit, within
-from ackclock.errors import InputError, RunFailed, choices, format_value
+from ackclock.errors import InputError, RunFailed, choices, format_value, not_writable
 from ackclock.format import setting
 from ackclock.report.files import DARK
 from ackclock.report.samples import (
@@ -41,9 +42,11 @@ NO_TITLE = "column"
 """At this size the paper's caption has the title."""
 MAX_LINES = 14
 MAX_COLOURS = 7
-MAX_PANELS = 9
+MAX_PANELS = 30
 MAX_SAMPLES = 400
 """Points of a line over time."""
+_LEFT_OUT = re.compile(r"The first \d+ of \d+ [^.;]*")
+"""What a figure says of lines and panels that it has no room for."""
 RUN = "run folder"
 """The column with the name of a run folder."""
 _BY = ("flow", "direction", "hop", "seed", "variant")
@@ -68,8 +71,6 @@ class Asked:
             raise InputError(format_value(self.kind), choices(KINDS, self.kind), option="--plot")
         if self.kind in ("cdf", "box") and self.x and self.y:
             raise InputError.problem(f"--plot {self.kind} has one quantity", "give either --x or --y", option="--y")
-        if self.kind == "series" and self.x not in ("", "time"):
-            raise InputError(format_value(self.x), '"time", as --x of --plot series', option="--x")
         _ = self.pixels
 
     @property
@@ -111,19 +112,32 @@ def plot_of_runs(folders: Sequence[Path], asked: Asked) -> Plot:
     asked.check()
     names = _folder_names(folders)
     results = {name: open_folder(folder) for name, folder in zip(names, folders, strict=True)}
-    frames = {name: result.frames for name, result in results.items()}
-    spec, title, conditions = _scatter(frames, asked) if asked.kind == "scatter" else _samples(frames, asked)
+    if asked.kind == "series" and asked.x not in ("", "time"):
+        spec, title, conditions = _over_key(results, asked)
+    else:
+        frames = {name: result.frames for name, result in results.items()}
+        spec, title, conditions = _scatter(frames, asked) if asked.kind == "scatter" else _samples(frames, asked)
     if asked.size == NO_TITLE:
-        return Plot([spec])
-    single = [result._title() for result in results.values()] if len(results) == 1 else []
-    return Plot([spec], title, ". ".join(filter(None, [*single, conditions])))
+        plot = Plot([spec])
+    else:
+        single = [result._title() for result in results.values()] if len(results) == 1 else []
+        plot = Plot([spec], title, ". ".join(filter(None, [*single, conditions])))
+    plot.left_out = next(iter(_LEFT_OUT.findall(conditions)), "")
+    return plot
 
 
 def write_plot(
-    folders: Sequence[Path], asked: Asked, format_: str = "svg", out: Path | None = None, *, dark: bool = False
+    folders: Sequence[Path],
+    asked: Asked,
+    format_: str = "svg",
+    out: Path | None = None,
+    *,
+    dark: bool = False,
+    note: Callable[[str], object] | None = None,
 ) -> Path:
     """Write that figure, for dark paper if asked for, and return its path: ``out``, or a file in it
-    if it is a folder; by default a file in ``figures`` of the first run.
+    if it is a folder; by default a file in ``figures`` of the first run. ``note`` is called with
+    what the figure has no room for, if that is something.
 
     Raises:
         InputError: as `plot_of_runs`, or another format.
@@ -140,12 +154,17 @@ def write_plot(
         ) from None
     plot = plot_of_runs(folders, asked)
     plot.dark = dark
+    if plot.left_out and note:
+        note(plot.left_out)
     if out is not None and out.suffix.removeprefix(".") in FORMATS:
         target = out
     else:
         target = (folders[0] / "figures" if out is None else out) / f"{asked.file_stem}{DARK if dark else ''}.{format_}"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return plot.save(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return plot.save(target)
+    except OSError as error:
+        raise not_writable(error, str(target)) from error
 
 
 def _folder_names(folders: Sequence[Path]) -> list[str]:
@@ -179,6 +198,34 @@ def _samples(frames: Mapping[str, Any], asked: Asked) -> tuple[Specification, st
     if asked.kind == "cdf":
         return distribution.cdf(groups, titles, width, height), f"Distribution of the {within(title)}", conditions
     return distribution.boxes(groups, titles, width), title, f"{conditions} {BOX_READING}".strip()
+
+
+def _over_key(results: Mapping[str, Any], asked: Asked) -> tuple[Specification, str, str]:
+    """A figure of a sweep's points over a swept number, with a line for each value of another."""
+    from ackclock.plot.sweep_chart import swept
+    from ackclock.simulation.sweep_curves import curve, number_keys
+
+    cells = next(iter(results.values())).document.get("cells") or ()
+    if len(results) > 1 or not cells or "params" not in cells[0]:
+        raise InputError(format_value(asked.x), '"time"; a swept key, if RUN is one finished sweep', option="--x")
+    x = _swept_key(asked.x, number_keys(cells), "--x")
+    by = _swept_key(asked.by, [key for key in cells[0]["params"] if key != x], "--by") if asked.by else ""
+    name = asked.y or "goodput"
+    column = next((column for column in (name, *FIGURES.get(name, ())) if column in cells[0]["metrics"]), None)
+    if column is None:
+        raise InputError(format_value(name), choices([*FIGURES, *cells[0]["metrics"]], name), option="--y")
+    title, reading, figure = curve(cells, x, (column, *column_title(column)), by)
+    return swept(figure, *asked.pixels), title, reading
+
+
+def _swept_key(name: str, known: Sequence[str], option: str) -> str:
+    """The swept key that a name or its last parts stand for. Raises InputError for another one."""
+    found = [key for key in known if key == name or key.endswith(f".{name}")]
+    if len(found) != 1:
+        raise InputError(
+            format_value(name), choices(["time", *known] if option == "--x" else known, name), option=option
+        )
+    return found[0]
 
 
 BOX_READING = "Boxes: median and quartiles; lines: from the 5th to the 95th percentile."
@@ -402,7 +449,7 @@ def _key_named(name: str, known: Sequence[str]) -> str:
     """The key that a name or its last part stands for. Raises InputError for another one."""
     if name == "run":
         return RUN
-    found = [key for key in known if key == name or key.endswith(f".{name}")]
+    found = [key for key in known if key == name] or [key for key in known if key.endswith(f".{name}")]
     if len(found) != 1:
         raise InputError(
             format_value(name), choices([("run" if key == RUN else key) for key in known], name), option="--by"

@@ -78,6 +78,25 @@ def test_sweep_has_one_key_as_colour_and_the_others_as_panels(sweep: Path) -> No
 
 
 @pytest.mark.finding("U32")
+def test_sweep_is_drawn_over_a_swept_number_when_x_names_it(sweep: Path) -> None:
+    plot = plot_of_runs([sweep], Asked("series", x="rate", y="rtt", by="bytes", size="column"))
+    drawn = rows(plot)
+    assert {row["x"] for row in drawn} == {2.0, 4.0, 8.0}
+    assert {row["line"] for row in drawn} == {"32 KiB", "128 KiB"} and {row["panel"] for row in drawn} == {
+        "cubic",
+        "reno",
+    }
+    assert not plot.left_out
+
+
+def test_figure_says_what_it_has_no_room_for(sweep: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("ackclock.run_plots.MAX_PANELS", 4)
+    notes: list[str] = []
+    write_plot([sweep], Asked("scatter", size="column"), "csv", tmp_path, note=notes.append)
+    assert notes == ["The first 8 of 12 combinations"]
+
+
+@pytest.mark.finding("U32")
 def test_report_of_a_sweep_of_three_keys_has_panels_and_titles_with_units(sweep: Path) -> None:
     cells = ackclock.open(sweep).document["cells"]
     chart = curves(cells)[0]
@@ -103,12 +122,18 @@ def test_sweep_of_two_keys_has_no_panels() -> None:
         (Asked("cdf", by="colour"), "flow"),
         (Asked("cdf", size="wide"), "column"),
         (Asked("series", x="rtt"), "time"),
+        (Asked("series", x="rate"), "a swept key, if RUN is one finished sweep"),
     ],
     ids=lambda value: value.kind + value.size if isinstance(value, Asked) else value,
 )
 def test_error_names_what_is_allowed(runs: list[Path], asked: Asked, words: str) -> None:
     with pytest.raises(InputError, match=words):
         plot_of_runs(runs, asked)
+
+
+def test_error_of_a_sweep_names_its_numbers(sweep: Path) -> None:
+    with pytest.raises(InputError, match=r"time, hop\.access\.rate"):
+        plot_of_runs([sweep], Asked("series", x="variant"))
 
 
 def test_error_names_what_the_runs_have_when_they_lack_the_quantity(runs: list[Path]) -> None:

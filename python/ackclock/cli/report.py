@@ -38,7 +38,9 @@ def report(
     x: Annotated[
         str,
         typer.Option(
-            "--x", help="What --plot draws to the right: rtt, goodput, cwnd, in-flight, queue, delay, or a column."
+            "--x",
+            help="What --plot draws to the right: rtt, goodput, cwnd, in-flight, queue, delay, or a column; in series "
+            "time, or a swept key such as queue.down.bytes.",
         ),
     ] = "",
     y: Annotated[str, typer.Option("--y", help="What it draws upwards, in series and scatter.")] = "",
@@ -63,7 +65,7 @@ def report(
     --plot one figure over several runs. The report of a file of iperf3 or Flent stands beside it,
     or in --out.
     """
-    from ackclock.cli.output import print_json
+    from ackclock.cli.output import print_json, remark
     from ackclock.errors import UsageError
     from ackclock.other_programs import sniffed
     from ackclock.report.files import FIGURES
@@ -84,7 +86,14 @@ def report(
 
         asked = Asked(plot, x, y, by, size)
         asked.check()
-        file = write_plot([finished(run) for run in runs], asked, format_ or _format_of(out), out, dark=dark)
+        file = write_plot(
+            [finished(run) for run in runs],
+            asked,
+            format_ or _format_of(out),
+            out,
+            dark=dark,
+            note=lambda text: remark(f"{text}: give one of their keys to --x or --by", quiet=quiet),
+        )
         if json:
             print_json({"runs": runs, "files": [str(file)]})
         else:

@@ -48,6 +48,8 @@ class Plot:
         self.title = title
         self.conditions = conditions
         self.dark = dark
+        self.left_out = ""
+        """What there is no room for, as a sentence."""
         drawn = (vega.time_chart(chart) if isinstance(chart, Panel) else chart for chart in charts)
         self.charts = [one if isinstance(one, vega.Specification) else vega.Specification(one) for one in drawn]
 

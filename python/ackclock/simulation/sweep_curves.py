@@ -39,6 +39,8 @@ _UNITS: tuple[tuple[Callable[[object], int], Sequence[tuple[str, float]]], ...] 
     (units.rate_bps, (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3), ("b/s", 1.0))),
     (units.size_bytes, (("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1.0))),
 )
+_DECIMAL_SIZES = (("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+"""Of sizes that are written so."""
 
 
 @dataclass(frozen=True)
@@ -90,49 +92,57 @@ def curves(cells: Sequence[SweepCell]) -> list[Chart]:
     """A chart for each metric over the swept number with most values; none without a number of at
     least `MIN_VALUES` values. Another key has the colours, and the rest panels.
     """
-    numbers = {key: found for key in cells[0]["params"] if (found := numbers_of([c["params"][key] for c in cells]))}
-    if not numbers:
+    keys = number_keys(cells)
+    if not keys:
         return []
-    key = max(numbers, key=lambda name: len(set(numbers[name][0])))
-    x, unit = numbers[key]
+    made = (curve(cells, keys[0], metric) for metric in _METRICS)
+    return [Chart(title, reading, swept(figure)) for title, reading, figure in made if figure["rows"]]
+
+
+def number_keys(cells: Sequence[SweepCell]) -> list[str]:
+    """The swept keys that have numbers, those with most values first."""
+    numbers = {key: found for key in cells[0]["params"] if (found := numbers_of([c["params"][key] for c in cells]))}
+    return sorted(numbers, key=lambda name: -len(set(numbers[name][0])))
+
+
+def curve(
+    cells: Sequence[SweepCell], key: str, metric: tuple[str, str, str, float], by: str = ""
+) -> tuple[str, str, Curves]:
+    """The title, the reading and the lines of a metric (its name, title, unit and factor) over the
+    swept number of a key of `number_keys`; ``by`` is the key of the colours, by default the usual
+    one.
+    """
+    name, title, of, scale = metric
+    x, unit = numbers_of([cell["params"][key] for cell in cells]) or ([], "")
     if is_share(key) and not unit:
         x, unit = [100.0 * value for value in x], "%"
-    others = [{name: value for name, value in cell["params"].items() if name != key} for cell in cells]
+    others = [{other: value for other, value in cell["params"].items() if other != key} for cell in cells]
     place = Placing.of(others)
-    lines, panels = ([of(other) for other in others] for of in (place.line, place.panel))
+    if by and by != place.colour:
+        place = Placing(by, [other for other in (place.colour, *place.panels) if other not in ("", by)])
+    lines, panels = ([part(other) for other in others] for part in (place.line, place.panel))
     shown = list(dict.fromkeys(lines))[: MAX_COLOURS if place.panels else MAX_CURVES]
     shown_panels = list(dict.fromkeys(panels))[:MAX_PANELS]
     positive = [value for value in x if value > 0]
     log = len(positive) == len(x) and max(positive) >= LOG_RATIO * min(positive)
     reading = _reading(len(shown), len(set(lines)), place.line_title) + _left_out(len(shown_panels), len(set(panels)))
-    made = []
-    for metric, title, of, scale in _METRICS:
-        rows: list[CurvePoint] = []
-        for cell, at, line, panel in zip(cells, x, lines, panels, strict=True):
-            estimate = cell["metrics"].get(metric)
-            if estimate is None or estimate["mean"] is None or line not in shown or panel not in shown_panels:
-                continue
-            lo, hi = drawn_range(estimate)
-            row: CurvePoint = {
-                "line": line,
-                "x": at,
-                "y": scale * estimate["mean"],
-                "lo": scale * lo,
-                "hi": scale * hi,
-            }
-            rows.append({**row, "panel": panel} if place.panels else row)
-        if not rows:
+    rows: list[CurvePoint] = []
+    for cell, at, line, panel in zip(cells, x, lines, panels, strict=True):
+        estimate = cell["metrics"].get(name)
+        if estimate is None or estimate["mean"] is None or line not in shown or panel not in shown_panels:
             continue
-        figure: Curves = {
-            "x": with_unit(key_title(key), unit),
-            "y": f"{title} ({of})",
-            "log_x": log,
-            "rows": rows,
-            "lines": place.line_title,
-            "panels": place.panels_title,
-        }
-        made.append(Chart(f"{title} over {within(key_title(key))}", reading, swept(figure)))
-    return made
+        lo, hi = drawn_range(estimate)
+        row: CurvePoint = {"line": line, "x": at, "y": scale * estimate["mean"], "lo": scale * lo, "hi": scale * hi}
+        rows.append({**row, "panel": panel} if place.panels else row)
+    figure: Curves = {
+        "x": with_unit(key_title(key), unit),
+        "y": with_unit(title, of),
+        "log_x": log,
+        "rows": rows,
+        "lines": place.line_title,
+        "panels": place.panels_title,
+    }
+    return f"{title} over {within(key_title(key))}", reading, figure
 
 
 def _reading(shown: int, lines: int, title: str) -> str:
@@ -152,6 +162,8 @@ def numbers_of(values: Sequence[Any]) -> tuple[list[float], str] | None:
 
     >>> numbers_of(["256 kb/s", "1 Mb/s", "4 Mb/s"])
     ([0.256, 1.0, 4.0], 'Mb/s')
+    >>> numbers_of(["50 kB", "100 kB", "200 kB"]), numbers_of(["8 KiB", "16 KiB", "1 MB"])
+    (([50.0, 100.0, 200.0], 'kB'), ([0.00782..., 0.01562..., 0.95367...], 'MiB'))
     >>> numbers_of(["reno", "cubic", "bbr"])
     """
     plain = [_mean_only(value) for value in values]
@@ -167,6 +179,8 @@ def numbers_of(values: Sequence[Any]) -> tuple[list[float], str] | None:
         except InvalidValue:
             continue
         largest = max(map(abs, exact))
+        if parse is units.size_bytes and not any("i" in value for value in plain):
+            scales = _DECIMAL_SIZES
         unit, factor = next((scale for scale in scales if largest >= scale[1]), scales[-1])
         return [value / factor for value in exact], unit
     return None
