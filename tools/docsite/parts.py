@@ -344,12 +344,14 @@ def commands() -> str:
 def _command(name: str, command: Any) -> str:
     import typer
 
+    from ackclock.cli.help import record_of
+
     context = typer.Context(command, info_name=f"ackclock {name}")
     usage = " ".join(command.collect_usage_pieces(context))
     text = textwrap.dedent(inspect.cleandoc(command.help or "")).replace("\f", "").replace("\b\n", "")
     rows = []
     for parameter in command.params:
-        names, meaning = parameter.get_help_record(context) or ("", "")
+        names, meaning = record_of(parameter, context) or ("", "")
         if names and not getattr(parameter, "hidden", False):
             rows.append([" ".join(f"`{one}`" for one in names.split("  ") if one), escaped(meaning)])
     return f"## {name}\n\n```text\nackclock {name} {usage}\n```\n\n{escaped(text)}\n\n" + table(

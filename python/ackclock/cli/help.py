@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -78,17 +79,51 @@ def panel_of(command: str, option: str) -> str:
     return next((title for title, options in panels.items() if option in options), "Options")
 
 
+_TYPES = {
+    "str": "TEXT",
+    "list[str]": "TEXT",
+    "path": "PATH",
+    "int": "N",
+    "int range": "N",
+    "float": "X",
+    "float range": "X",
+}
+_TYPE = re.compile(rf" <({'|'.join(map(re.escape, _TYPES))})>")
+
+
+def record_of(parameter: Any, context: Any) -> tuple[str, str] | None:
+    """An option or an argument and its meaning as help lists them, with a word in the place of a
+    Python type; None for a hidden one. What an argument is, its name says.
+    """
+    record = parameter.get_help_record(context)
+    if record is None or parameter.param_type_name != "argument":
+        return record and (_TYPE.sub(lambda found: f" {_TYPES[found[1]]}", record[0]), record[1])
+    return argument_name(parameter), record[1]
+
+
+def argument_name(parameter: Any) -> str:
+    """An argument as usage has it: LINK, [CAPTURE2], RUN..."""
+    name = str(parameter.metavar or parameter.name.upper()).strip("[].")
+    name += "..." if parameter.nargs == -1 else ""
+    return name if parameter.required else f"[{name}]"
+
+
 class Command(TyperCommand):
     """A command whose help has panels where it has many options, and ends with an example, which is
     its epilog.
     """
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The options, then the arguments by their names."""
+        arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        return ["[OPTIONS]", *map(argument_name, arguments)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the panels."""
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         panels |= {title: [] for title in (*PANELS.get(self.name or "", ()), *_OF_EVERY_COMMAND)}
         for parameter in self.get_params(ctx):
-            if (record := parameter.get_help_record(ctx)) is None:
+            if (record := record_of(parameter, ctx)) is None:
                 continue
             is_argument = parameter.param_type_name == "argument"
             panels["Arguments" if is_argument else panel_of(self.name or "", name_of(parameter))].append(record)

@@ -87,9 +87,7 @@ def _extra(error: Any, context: Any) -> UsageError:
 
 
 def _usage(context: Any) -> str:
-    arguments = [parameter for parameter in context.command.params if parameter.param_type_name == "argument"]
-    names = [_name(one) if one.required else f"[{_name(one)}]" for one in arguments]
-    return " ".join([context.command_path, "[OPTIONS]", *names])
+    return " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
 
 
 def _name(parameter: Any) -> str:
