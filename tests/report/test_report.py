@@ -145,6 +145,13 @@ def test_report_ends_with_the_limitations_that_touch_its_verdict() -> None:
     assert "does not know" not in html(replace(page, kind=""))
 
 
+def test_report_has_a_limitation_of_a_recording_only_over_one() -> None:
+    page = Page(title="t", subtitle="s", answer="a", because="b", sections=[], kind="compare")
+    assert "recorded-rate" not in html(page) and "one-path" in html(page)
+    over_one = html(replace(page, facts=("recording",)))
+    assert "<strong>recorded-rate</strong>" in over_one and "medium-as-read" not in over_one
+
+
 def test_chart_script_is_in_the_page_once_if_it_has_charts() -> None:
     pages = _pages()
     assert pages["compare"].count("window.ackclockEmbed=") == 1

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ackclock.format import count, joined, milliseconds, percent, range_text, rate, three
 from ackclock.goals import APP_GOALS
+from ackclock.limitations import facts_named, named
 from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Page, Section
 from ackclock.report.page import Table as PageTable
 from ackclock.simulation.goals import TARGET_MET, targets_of_goal
@@ -201,7 +202,8 @@ def screen(document: Advice) -> tuple[list[Table], list[str]]:
     room for: those that keep what was there before and an undo by itself, that undo alone, or none.
     """
     if not document["advice"]:
-        return [], ["`--all` prints what was tried.", str(document["verdict"])]
+        limits = named(document.get("limitations", ()))
+        return [], ["`--all` prints what was tried.", *limits, str(document["verdict"])]
     first = document["advice"][0]
     of_apps = is_of_apps(document)
     brief: Advice = {**document, "advice": [first], "loads": []}
@@ -210,7 +212,7 @@ def screen(document: Advice) -> tuple[list[Table], list[str]]:
     others = f", and {more} other choice{'s' * (more > 1)}" if more else ""
     device = [f"  if {text}" for text in first["preconditions"] if "DEV" in text][:1]
     unless = [f"Not if {first['unless'][0]}."] if first["unless"] else []
-    last = [*unless, _brief_verdict(document)]
+    last = [*unless, *named(document.get("limitations", ())), _brief_verdict(document)]
     for (keeps, by_itself), beyond in _GUARDS.items():
         lines = [
             *to_type(first["steps"], keeps=keeps, by_itself=by_itself),
@@ -456,6 +458,7 @@ def page(document: Advice) -> Page:
         sections=sections,
         notes=document["notes"],
         kind="advise",
+        facts=facts_named(document.get("limitations", ())),
     )
 
 

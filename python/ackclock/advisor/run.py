@@ -54,6 +54,8 @@ from ackclock.goals import APP_GOALS, DEFAULT_OF_LINK, DEFAULT_OF_SCENARIO, GOAL
 from ackclock.input.link.bottleneck import unfit_for_household
 from ackclock.input.link.frame_grid import locked
 from ackclock.input.scenario.link_draws import draws_path
+from ackclock.input.scenario.resolution import resolved
+from ackclock.limitations import FITTED, of_command, scenario_facts
 from ackclock.linux import require_linux
 from ackclock.notebook import Progress
 from ackclock.simulation import household, run_files
@@ -248,6 +250,12 @@ def _candidates(situation: Situation, may: Sequence[str]) -> list[Action]:
     return list({action.label: action for action in reversed(every)}.values())[::-1]
 
 
+def _facts(situation: Situation) -> frozenset[str]:
+    """What of the situation touches the verdict."""
+    fitted = {FITTED} if situation.fit else set()
+    return scenario_facts(resolved(situation.base)) | fitted
+
+
 def _advice(
     runs: Runs, asked: _Asked, wanted: Sequence[Callable[[Actions], bool]]
 ) -> tuple[AdviceDocument, list[Actions]]:
@@ -372,6 +380,7 @@ def _advice(
         "advice": advice,
         "nothing_to_gain": _rest(actions, raced, gains, refused, places, asked, harmful, unsupported),
         "points": _points({**raced.metrics, **final}),
+        "limitations": [one.name for one in of_command("advise", _facts(situation)) if one.when],
         "notes": [*situation.notes, *locked(situation.hops), *unsettable(situation, asked.may)],
         "runs": {"count": runs.done, "rounds": runs.rounds},
     }

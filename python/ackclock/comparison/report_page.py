@@ -15,6 +15,7 @@ from ackclock.comparison.asymmetry import implied, recorded_warning
 from ackclock.comparison.measurement_rows import FIGURES, READING, WORDS, cells_of
 from ackclock.comparison.prices import OTHERS
 from ackclock.comparison.ranking import equal_configurations
+from ackclock.comparison.screen import facts
 from ackclock.comparison.verdict import reasons, recommendation, recommended_label, tie_mark
 from ackclock.format import percent, rate, three
 from ackclock.plot import vega
@@ -77,6 +78,7 @@ def page(document: Comparison, panels: Sequence[Panel], given: RunInput) -> Page
         ],
         notes=_notes(document),
         kind="compare",
+        facts=facts(document),
     )
 
 

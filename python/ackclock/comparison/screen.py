@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ackclock.comparison import household_answer, verdict
 from ackclock.comparison.conditions import NOT_TRIED
 from ackclock.comparison.terminal_tables import RankingColumn, measured_table, own_rows, ranking_columns, warnings
+from ackclock.limitations import facts_of, sentence
 from ackclock.simulation.household import LONG_RTT
 from ackclock.terminal import GAP, SCREEN, height, text_table
 
@@ -35,10 +36,12 @@ def household_screen(document: Document) -> tuple[list[Table], list[str]]:
     """What people feel, the best choice with each queue, and the verdict."""
     notes = [note for note in document["notes"] if not note.startswith(NOT_TRIED)]
     bounds = [note for note in notes if note.startswith(LONG_RTT)]
+    of_link = limits(document)
+    most = MIN_ROWS - 1 if of_link else MAX_ROWS  # a sentence says more than the last queue
     return _fitted(
-        lambda rows: household_answer.screen_tables(document, rows),
+        lambda rows: household_answer.screen_tables(document, min(rows, most)),
         [*bounds, *household_answer.screen_sentences(document), *(note for note in notes if note not in bounds)],
-        [household_answer.screen_verdict(document)],
+        [*of_link, household_answer.screen_verdict(document)],
     )
 
 
@@ -68,8 +71,18 @@ def transfers_screen(document: Document) -> tuple[list[Table], list[str]]:
     return _fitted(
         lambda rows: [_ranking(document, rows, [label, quick]), *measured],
         list(filter(None, sentences)),
-        [verdict.recommendation(document, metrics)],
+        [*limits(document), verdict.recommendation(document, metrics)],
     )
+
+
+def facts(document: Document) -> frozenset[str]:
+    """What of the compared link and transports touches the verdict."""
+    return facts_of(document["scenario"]["hop"], {cell["transport"] for cell in document["cells"]})
+
+
+def limits(document: Document) -> list[str]:
+    """The line of limitations that touch the verdict; none without one."""
+    return sentence("compare", facts(document))
 
 
 def _fitted(
@@ -80,9 +93,9 @@ def _fitted(
     """
     found = next((of for rows in range(MIN_ROWS, 0, -1) if height(of := tables(rows), last) <= MAX_LINES), tables(1))
     kept: list[str] = []
-    for sentence in sentences:
-        if height(found, [*kept, sentence, *last]) <= MAX_LINES:
-            kept.append(sentence)
+    for text in sentences:
+        if height(found, [*kept, text, *last]) <= MAX_LINES:
+            kept.append(text)
     more = (of for rows in range(MAX_ROWS, MIN_ROWS, -1) if height(of := tables(rows), [*kept, *last]) <= MAX_LINES)
     return next(more, found), [*kept, *last]
 

@@ -194,6 +194,7 @@ class UnjudgedAdvice(TypedDict):
     points: list[Point]
     fit: NotRequired[SupportingFit]
     verification: NotRequired[dict[str, Any]]
+    limitations: NotRequired[list[str]]
     notes: list[str]
     runs: AdviceRuns
 

@@ -14,6 +14,7 @@ import polars as pl
 from ackclock.emulation.terminal_tables import bounded, configured, process_times, wait_share
 from ackclock.emulation.timeline import timeline
 from ackclock.format import milliseconds, percent, rate
+from ackclock.limitations import LATE, facts_of
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Block, Cell, Column, Facts, Page, Section, Table
 from ackclock.report.run_input import RunInput, ScenarioTables, read_input
@@ -71,6 +72,7 @@ def page(done: Emulation, panels: Sequence[Panel], given: RunInput) -> Page:
             *(f"{note[:1].upper()}{note[1:]}." for note in document.get("notes", ())),
         ],
         kind="emulate",
+        facts=facts_of(given.scenario["hop"]) | {LATE},
     )
 
 

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from ackclock.emulation.programs import flows_of
 from ackclock.format import column_ms, column_percent, joined, many, milliseconds, rate
+from ackclock.limitations import LATE, RECORDING, sentence
 from ackclock.simulation.terminal_tables import felt_table, household_table
 from ackclock.terminal import text_table
 
@@ -60,7 +61,12 @@ def screen_lines(document: EmulationAudit) -> list[str]:
     ]
     if busy:
         lines.append(f"The machine was busy: {joined(busy)}.")
+    facts = {RECORDING} if any(hop.get("recording") for hop in document["hops"]) else set()
+    lines += sentence("emulate", facts | ({LATE} if document["grade"] not in ("exact", "unused") else set()))
     if error["p99"] is None:
+        lines.append(
+            "The command has no network but the link: `--server` starts a server, `--internet` connects the other end."
+        )
         lines.append(f"Grade {grade}, seed {document['seed']}: no packet crossed the link.")
         return lines
     bounds = [("goodput", document["bound"]["goodput"]), ("p95 RTT", document["bound"]["rtt_p95"])]

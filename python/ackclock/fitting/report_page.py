@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ackclock.fitting.measured_chart import measured_chart
 from ackclock.fitting.terminal_tables import interval, not_identified_lines, value
+from ackclock.limitations import FITTED
 from ackclock.report.page import Cell, Column, Listing, Page, Section, Table
 
 if TYPE_CHECKING:
@@ -45,4 +46,5 @@ def page(document: FittedLink, text: str) -> Page:
         ],
         notes=[*not_identified_lines(document), *document["remarks"]],
         kind="fit",
+        facts=(FITTED,),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -119,6 +119,7 @@ class Page:
     ``answer`` is its main result in one sentence; ``because`` is the reason in another. ``kind`` is
     the command. ``conditions`` stand below the title of each figure, also of one that is saved:
     what was measured or simulated, for how long, with which seeds; by default title and subtitle.
+    ``facts`` are those of `ackclock.limitations` that touch the answer.
     """
 
     title: str
@@ -129,6 +130,7 @@ class Page:
     notes: Sequence[str] = ()
     kind: str = ""
     conditions: str = ""
+    facts: Collection[str] = ()
 
     @property
     def under(self) -> str:

@@ -104,7 +104,7 @@ def html(page: Page) -> str:
     scripts.append(files("ackclock.report").joinpath("templates", "page.js").read_text("utf-8"))
     return environment.get_template("page.html.j2").render(
         page=page,
-        limitations=of_command(page.kind),
+        limitations=of_command(page.kind, page.facts),
         generator=generator(),
         name_of=lambda block: names[id(block)],
         # The data of charts and the scripts are ours and already safe inside a script element;

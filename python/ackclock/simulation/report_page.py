@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ackclock.format import milliseconds, percent, rate, sentence, significant, three
+from ackclock.limitations import scenario_facts
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
 from ackclock.report.page import Cell, Column, Page, Section, Table
@@ -50,6 +51,7 @@ def page(given: RunInput, summaries: Sequence[ExplainedRun], panels: Sequence[Pa
         ],
         notes=["Means over seeds with the 95 % interval of the mean below."] if n > 1 else ["One seed: no intervals."],
         kind="simulate",
+        facts=scenario_facts(scenario),
     )
 
 

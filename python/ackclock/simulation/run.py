@@ -132,9 +132,10 @@ class Simulation(Result):
         return simulation_tables(self)
 
     def screen(self) -> tuple[list[Table], list[str]]:
+        from ackclock.limitations import scenario_facts, sentence
         from ackclock.simulation.screen import screen
 
-        return screen(self.summaries, self.household)
+        return screen(self.summaries, self.household, sentence("simulate", scenario_facts(resolved(self.scenario))))
 
 
 def simulate_scenario(

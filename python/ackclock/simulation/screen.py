@@ -25,22 +25,24 @@ _COUNTS = ("timeouts", "window_cuts")
 _REST = "`--all` prints each flow of each seed, all hops and all limits."
 
 
-def screen(summaries: Sequence[ExplainedRun], household: Household | None) -> tuple[list[Table], list[str]]:
-    """The tables and the sentences below them, which fit 80 columns and 24 lines together. Of
-    several seeds they have means.
+def screen(
+    summaries: Sequence[ExplainedRun], household: Household | None, limits: Sequence[str] = ()
+) -> tuple[list[Table], list[str]]:
+    """The tables and the sentences below them, ``limits`` among them, which fit 80 columns and 24
+    lines together. Of several seeds they have means.
     """
     flows, kinds = _flows(summaries)
     hops = _hops(summaries)
     reasons = _reasons(summaries[0])
     responsive = responsiveness_sentence(summaries)
     verdict = [*([responsive] if responsive else []), *([household["verdict"]] if household else [])]
-    lines = [_REST, *reasons[:MAX_REASONS], *verdict]
+    lines = [_REST, *limits, *reasons[:MAX_REASONS], *verdict]
     felt = felt_table(summaries, kinds)
     # What is left out first where the screen is too small for all.
     choices: list[list[Table]] = [[*felt, flows, *hops], [*felt, flows], [flows, *hops], [*felt], [flows]]
-    fewest = [_REST, *(verdict or reasons[:1])]
+    fewest = [_REST, *limits, *(verdict or reasons[:1])]
     for tables in choices:
-        for kept in (lines, [_REST, *reasons[:1], *verdict], fewest):
+        for kept in (lines, [_REST, *limits, *reasons[:1], *verdict], fewest):
             if fits(tables, kept):
                 return tables, kept
     return felt[:1] or [flows], fewest

@@ -11,6 +11,7 @@ import polars as pl
 
 from ackclock.axis_titles import key_title, point_label
 from ackclock.format import rate, setting, three
+from ackclock.limitations import scenario_facts
 from ackclock.plot import vega
 from ackclock.report.cells import metric_cell
 from ackclock.report.link_path import link_path
@@ -66,6 +67,7 @@ def page(document: Sweep, given: RunInput, panels: Sequence[Panel]) -> Page:
         ],
         notes=["Means over seeds with the 95 % interval of the mean below."],
         kind="sweep",
+        facts=scenario_facts(scenario),
     )
 
 
