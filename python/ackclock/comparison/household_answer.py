@@ -176,7 +176,7 @@ def _count_text(document: Comparison, before: ScoredChoice, after: ScoredChoice 
         return f"{was} of {of} targets {'is' if of == 1 else 'are'} met"
     counted = {target.app for target in targets_of_goal(goal)}
     missed = [target["app"] for target in after["targets"] if not target["met"] and target["app"] in counted]
-    but = f" (not {' and '.join(missed)})" if 0 < len(missed) < of else ""
+    but = f" (all but {joined(missed)})" if 0 < len(missed) < of else ""
     return f"{_met(goal, after)} of {of} targets {'is' if of == 1 else 'are'} met{but}, {was} as it is"
 
 

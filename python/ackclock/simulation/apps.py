@@ -198,7 +198,7 @@ def _page(scores: _Scores) -> str:
         return f"not complete: {arrived or '0 B'} of {size(scores[0]['bytes'])}"
     load = _figure((score["load_s"] for score in scores), _seconds)
     index = _figure((score["byte_index_s"] for score in scores), _seconds)
-    some = f" in {len(scores) - len(missing)} of {len(scores)} seeds" if missing else ""
+    some = f" in {len(scores) - len(missing)} of {len(scores)} loads" if missing else ""
     return f"loaded in {load}{some}, ByteIndex {index}"
 
 

@@ -55,7 +55,7 @@ def run_missing(
     done = total - later - sum(len(runs.chunks[index]) for index in missing)
     progress = progress or notebook_progress()
     if progress:
-        progress(done, total, "from an earlier run" if done else "")
+        progress(done, total, "from an earlier run" if done > before else "")
     if not missing:
         return
     costs = {index: runs.chunk_cpu_s(index) for index in missing}
