@@ -293,7 +293,13 @@ impl SummaryBuilder {
             self.add_losses(transfer);
             // A reader that stopped is counted as a failure.
             let has_stopped = about.iter().any(|claim| claim.rule.code == "zero_window_death");
-            let limits = about.iter().filter(|claim| !(has_stopped && claim.rule.code == "receive_window"));
+            // The queue that an upload fills is the one that the receiver's end sees in the RTT.
+            let has_upload = about.iter().any(|claim| claim.rule.code == "upload_slows_download");
+            let limits = about.iter().filter(|claim| match claim.rule.code {
+                "receive_window" => !has_stopped,
+                "far_end" => !has_upload,
+                _ => true,
+            });
             limits.for_each(|claim| self.add_limit(transfer, claim));
             self.add_waits(transfer, claims, &about);
         }

@@ -33,11 +33,13 @@ impl LateAcks {
     }
 
     /// Data leaves with nothing outstanding. The other end sent data at `asked_at`: an answer waits for
-    /// that, not for an ACK. `remote_rtt` lies between capture point and sender.
+    /// that, not for an ACK. `remote_rtt` lies between capture point and sender: what arrives sooner after
+    /// the ACK was sent before the sender had it.
     pub fn on_data(&mut self, now: i64, asked_at: i64, remote_rtt: i64, is_full: bool) {
         let Some(at) = self.last_at.get() else { return };
         self.last_at.clear();
-        if asked_at >= at || now - at > remote_rtt + remote_rtt / 4 + RULES.max_ack_delay {
+        let expected = remote_rtt - remote_rtt / 4..=remote_rtt + remote_rtt / 4 + RULES.max_ack_delay;
+        if asked_at >= at || !expected.contains(&(now - at)) {
             return;
         }
         let count = if is_full { &mut self.full } else { &mut self.small };
@@ -67,9 +69,14 @@ mod tests {
 
     #[test]
     fn data_waited_for_an_ack_only_when_it_follows_within_the_rtt_to_the_sender_and_was_not_asked_for() {
-        for (asked_at, after, is_held) in
-            [(900, 11 * MS, true), (900, 14 * MS, false), (1000 * MS, 11 * MS, false), (1005 * MS, 11 * MS, false)]
-        {
+        for (asked_at, after, is_held) in [
+            (900, 11 * MS, true),
+            (900, 14 * MS, false),
+            (900, 7 * MS, false),
+            (900, 8 * MS, true),
+            (1000 * MS, 11 * MS, false),
+            (1005 * MS, 11 * MS, false),
+        ] {
             let mut late = LateAcks::default();
             late.on_late_ack(1000 * MS, 40 * MS);
             late.on_data(1000 * MS + after, asked_at, 10 * MS, false);
