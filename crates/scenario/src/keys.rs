@@ -267,6 +267,9 @@ pub fn is_direction(key: &str) -> bool {
     Direction::BOTH.iter().any(|side| side.name() == key)
 }
 
+/// How people write the size of a buffer that they measured as a delay.
+const TIMES: [&str; 5] = ["time", "ms", "delay", "latency", "duration"];
+
 /// The keys of a table as written; an error for another value, then for an unknown key.
 pub fn entries<'a>(value: &'a Value, names: &[&str]) -> Read<&'a [(String, Value)]> {
     let Value::Table(entries) = value else {
@@ -274,7 +277,11 @@ pub fn entries<'a>(value: &'a Value, names: &[&str]) -> Read<&'a [(String, Value
     };
     match entries.iter().find(|(key, _)| !names.contains(&key.as_str())) {
         Some((key, _)) => {
-            let unknown = Invalid::new(format!("unknown key \"{key}\""), choices(names, Some(key)));
+            let mut allowed = choices(names, Some(key));
+            if TIMES.contains(&key.as_str()) && names.contains(&"bytes") {
+                allowed += "; a time is rate x time / 8 in bytes: 400 ms at 12 Mb/s are 600 kB";
+            }
+            let unknown = Invalid::new(format!("unknown key \"{key}\""), allowed);
             Err(unknown.with_code(Code::UnknownKey).at(key))
         }
         None => Ok(entries),
@@ -427,7 +434,11 @@ impl<T: KeyValue> KeyValue for Vec<T> {
 /// The kind of a table that several tables may stand for.
 pub fn kind<'a>(value: &'a Value, kinds: &[&'static str], default: Option<&'static str>) -> Read<&'a str> {
     let Value::Table(_) = value else {
-        return Err(Invalid::value(value, format!("a table with a kind: {}", kinds.join(", "))));
+        let example = match value {
+            Value::Text(name) if kinds.contains(&name.as_str()) => format!(", such as {{ kind = \"{name}\" }}"),
+            _ => String::new(),
+        };
+        return Err(Invalid::value(value, format!("a table with a kind: {}{example}", kinds.join(", "))));
     };
     let required = || Invalid::value(value, format!("the key \"kind\" is required here: {}", kinds.join(", ")));
     let found = match value.get("kind") {

@@ -138,6 +138,9 @@ fn mean_share<V>(mean: &MeanLoss<V>, constant: impl FnOnce(&V) -> f64) -> f64 {
 
 /// A number alone is a mean.
 fn bare_mean(value: &Value) -> Read<Option<Value>> {
+    if let Value::Text(_) = value {
+        return Err(Invalid::value(value, format!("{SHARE} (1 % is 0.01), or a table of its keys")));
+    }
     Ok(value.number().map(|_| Value::table([("mean", value.clone())])))
 }
 
@@ -323,6 +326,8 @@ mod tests {
         assert_eq!(loss.checked().plan(), json!({"kind": "bernoulli", "mean": 0.5}));
         assert_eq!(Loss::read(&0.into(), &Bounds::NONE).expect("no loss").checked().plan(), serde_json::Value::Null);
         assert_eq!(Loss::read(&2.into(), &Bounds::NONE).expect_err("above 1").path, [Step::Key("mean".into())]);
+        let invalid = Loss::read(&"1 %".into(), &Bounds::NONE).expect_err("a text");
+        assert_eq!(invalid.allowed, "a probability from 0 to 1 (1 % is 0.01), or a table of its keys");
         assert!(Loss::read(&true.into(), &Bounds::NONE).expect_err("no loss").allowed.starts_with("a table with a kind"));
     }
 

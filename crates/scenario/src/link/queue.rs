@@ -605,12 +605,22 @@ mod tests {
     }
 
     #[test]
+    fn time_of_a_queue_is_refused_with_its_size_in_bytes() {
+        let kind = || ("kind", Value::from("droptail"));
+        assert!(message([kind(), ("time", "400 ms".into())]).1.ends_with("400 ms at 12 Mb/s are 600 kB"));
+        assert!(!message([kind(), ("packet", 5.into())]).1.contains("400 ms"));
+    }
+
+    #[test]
     fn kind_is_refused_when_it_is_unknown_or_no_text() {
         assert_eq!(message([("kind", "codle".into())]).0, "kind");
         assert!(message([("kind", "codle".into())]).1.ends_with(" (did you mean codel?)"));
         assert!(message([("kind", 3.into())]).1.starts_with("found 3; allowed: kind droptail, red"));
         let invalid = Queue::read(&3.into(), &Bounds::NONE).expect_err("no table");
         assert!(invalid.allowed.starts_with("a table with a kind: droptail, red"), "{}", invalid.allowed);
+        assert!(!invalid.allowed.contains("such as"), "{}", invalid.allowed);
+        let invalid = Queue::read(&"cake".into(), &Bounds::NONE).expect_err("no table");
+        assert!(invalid.allowed.ends_with(", such as { kind = \"cake\" }"), "{}", invalid.allowed);
     }
 
     #[test]
