@@ -338,6 +338,7 @@ fn video_config(flow: &Flow) -> Option<VideoConfig> {
 }
 
 /// Both ends of a connection, with the applications of the server and of the client.
+#[cfg_attr(not(feature = "quic"), expect(unused_variables, reason = "only a QUIC stack draws random numbers"))]
 fn connection_ends(
     seed: u64,
     flow: &Flow,
