@@ -71,6 +71,15 @@ def test_rest_is_printed_on_request(screen: Screen, capsys: pytest.CaptureFixtur
     assert "transfer-8" in whole and "Hops (seed 1)" in whole and "Limits (seed 1)" in whole
 
 
+def test_full_medium_is_shown_as_utilized_where_grants_limit_it(screen: Screen) -> None:
+    Path("run.toml").write_text(
+        'link = "gpon"\nduration = "1 s"\n[[flow]]\ndirection = "up"\nworkload = { kind = "bulk" }\n'
+    )
+    lines = screen("simulate", "run.toml", "--no-report")
+    share = next(line.split()[2] for line in lines if line.startswith("fibre  up"))
+    assert float(share) > 90
+
+
 @pytest.mark.finding("U34")
 def test_difference_prints_what_is_seen_then_how_sure(screen: Screen) -> None:
     for name, seed in (("a", "1"), ("b", "2")):

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from ackclock.format import column_ms, column_percent, joined, many, rate, significant
 from ackclock.simulation.apps import felt_of_alike, responsiveness_sentence
+from ackclock.simulation.terminal_tables import utilization
 from ackclock.statistics import mean_of_known
 from ackclock.terminal import fits, text_table
 
@@ -125,7 +126,8 @@ def _hops(summaries: Sequence[ExplainedRun]) -> list[Table]:
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for summary in summaries:
         for hop in summary["hops"]:
-            groups.setdefault((str(hop["hop"]), str(hop["direction"])), []).append(hop)
+            row = {**hop, "utilization": utilization(hop)}
+            groups.setdefault((str(hop["hop"]), str(hop["direction"])), []).append(row)
     busy = {
         key: rows for key, rows in groups.items() if _mean(rows, "utilization", 0.0) >= BUSY or _mean(rows, "drops", 0)
     }
