@@ -75,9 +75,22 @@ def _first_kind(text: str) -> str:
     return text.split("`")[1]
 
 
+_UNIT = re.compile(r"\s*(\b(ms|us|s|kB|KB|[kMG]b/s)|%)$", re.IGNORECASE)
+
+
+def _forms(name: str) -> list[str]:
+    """What a reader may have copied from a table, as `ackclock explain` knows it: "retrans-mitted
+    %", "queue ms", "1?".
+    """
+    if re.fullmatch(r"\d+[=?]", name):
+        return ["rank"]
+    plain = _UNIT.sub("", name).casefold()
+    return [name.casefold(), plain, re.sub(r"-\s*", "", plain)]
+
+
 def explain(name: str) -> Explanation:
     """The explanation of an error's code, a finding, a rule, a word of a table or a limitation, in
-    any case.
+    any case, with the unit below the word or without.
 
     Raises InputError for another name.
 
@@ -86,7 +99,7 @@ def explain(name: str) -> Explanation:
     """
     known = explanations()
     if name not in known:
-        same = (one for one in known if one.casefold() == name.casefold())
+        same = (one for form in _forms(name) for one in known if one.casefold() == form)
         name = next(same, name)
     if name not in known:
         raise InputError(format_value(name), choices(known, name), option="NAME")

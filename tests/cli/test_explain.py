@@ -111,3 +111,18 @@ def test_head_without_a_sentence_is_named() -> None:
 def test_word_is_explained_in_any_case_and_of_several_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["explain", "P95", "rtt"]) == 0
     assert "19 of 20 samples" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("copied", "name"),
+    [("1?", "rank"), ("2=", "rank"), ("queue ms", "queue"), ("retrans- mitted %", "retransmitted"), ("gain", "gain")],
+)
+@pytest.mark.finding("U31")
+def test_head_is_explained_as_it_is_printed(copied: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", copied]) == 0
+    assert capsys.readouterr().out.startswith(f"{name} (word; ")
+
+
+def test_number_is_no_rank(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", "17"]) == 2
+    assert "rank (word" not in capsys.readouterr().out

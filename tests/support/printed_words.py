@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
 UNIT = re.compile(r"\s*(\b(ms|us|s|kb|1 s|mb/s)|%)$")
-TABLES = ("text_table", "add_column")
+TABLES = ("text_table", "_advice_table", "add_column")
 
 
 def heads(root: Path) -> dict[str, str]:
@@ -21,7 +21,7 @@ def heads(root: Path) -> dict[str, str]:
             known = {**constants, **_assigned(tree), **_assigned(scope)}
             for call in ast.walk(scope):
                 if isinstance(call, ast.Call) and _name(call.func) in TABLES:
-                    arguments = call.args[1:] if _name(call.func) == "text_table" else call.args[:1]
+                    arguments = call.args[:1] if _name(call.func) == "add_column" else call.args[1:]
                     for text in (text for argument in arguments for text in _texts(argument, known, 0)):
                         if re.search("[A-Za-z]", text) and "_" not in text:
                             found.setdefault(text, str(path.relative_to(root)))

@@ -175,7 +175,7 @@ def tables(document: Advice) -> list[Table]:
         found.append(_transfers_table(document))
         if document.get("loads"):
             found.append(_loads_table(document))
-    rest = _table("Not advised", ["who"], ["gain", "seeds"])
+    rest = _advice_table("Not advised", ["who"], ["gain", "seeds"])
     shown = document["nothing_to_gain"][:MAX_ROWS]
     for other in shown:
         who, what = other["who"].replace(",", ", "), f"{other['label']}: {other['why']}"
@@ -276,7 +276,7 @@ def _brief_verdict(document: Advice) -> str:
 
 def _transfers_table(document: Advice) -> Table:
     """The gain of each advised change, and the goodput and a sparse flow's delay with it."""
-    table = _table("Advice", ["rank", "who"], ["gain", "95 % interval", "goodput", "sparse p95 RTT"])
+    table = _advice_table("Advice", ["rank", "who"], ["gain", "95 % interval", "goodput", "sparse p95 RTT"])
     for row in document["advice"]:
         tie = "=" if row["tied_with"] else ""
         gain, changes = row["gain"], row["effect"]
@@ -297,7 +297,7 @@ _FELT_HEADS = [*(target.goal for target in TARGETS), "download", "upload"]
 
 def _felt_table(document: Advice) -> Table:
     """What people feel as it is and with each advised change, a line for each."""
-    table = _table("What people feel", ["rank", "who"], _FELT_HEADS)
+    table = _advice_table("What people feel", ["rank", "who"], _FELT_HEADS)
     table.add_row("", "", *_felt_cells(document["advice"][0]["effect"], "baseline"), AS_IT_IS)
     for row in document["advice"]:
         tie = "=" if row["tied_with"] else ""
@@ -370,7 +370,7 @@ def _sparse(changes: Mapping[str, Effect]) -> Effect:
     return changes.get("sparse_rtt_p95_ms", {"baseline": None, "advised": None, "lo": None, "hi": None})
 
 
-def _table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
+def _advice_table(title: str, text: Sequence[str], numbers: Sequence[str]) -> Table:
     """An empty table whose last column, the change, stands below each row."""
     table = TextBelow(title=title, title_justify="left", caption_justify="left", box=None, pad_edge=False)
     for column in (*text, *numbers):
