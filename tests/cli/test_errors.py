@@ -4,11 +4,13 @@ pickling.
 
 from __future__ import annotations
 
+import errno
 import json
 import pickle
 
 import pytest
 
+from ackclock import cli
 from ackclock.errors import FIELDS, InputError, InvalidValue, RunFailed, UsageError, from_document
 
 
@@ -123,3 +125,22 @@ def test_results_are_printed_when_the_library_of_charts_panics(ackclock, monkeyp
     fail(GeneratorExit)
     with pytest.raises(GeneratorExit):
         ackclock("simulate", small, "--out", str(tmp_path / "run"))
+
+
+def test_fit_says_at_once_that_its_file_cannot_be_written(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert cli.run(["fit", str(tmp_path / "none.pcap"), "-o", str(tmp_path / "link.toml")]) == 1
+    printed = capsys.readouterr().err
+    assert "link.toml: no permission to write it" in printed and "Traceback" not in printed
+
+
+def test_link_file_that_cannot_be_written_is_named(monkeypatch, capsys, tmp_path):
+    def refuse(path, content):
+        raise PermissionError(errno.EACCES, "Permission denied", f".{path.name}.1.tmp")
+
+    monkeypatch.setattr("ackclock.storage.atomic_files.atomic_write", refuse)
+    script, link = tmp_path / "tc.sh", tmp_path / "link.toml"
+    script.write_text("tc qdisc add dev eth0 root tbf rate 20mbit burst 32k latency 400ms\n")
+    assert cli.run(["import", str(script), "--out", str(link)]) == 1
+    printed = capsys.readouterr().err
+    assert f"{link}: no permission to write it" in printed and ".tmp" not in printed

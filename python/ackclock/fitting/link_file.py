@@ -4,11 +4,13 @@ draws beside it.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, not_writable
 from ackclock.fitting.parameters import Parameter
 from ackclock.input.objects import Link
 from ackclock.input.scenario.link_draws import draws_path
@@ -39,6 +41,22 @@ def draws_frame(parameters: Sequence[Parameter]) -> pl.DataFrame:
     return pl.DataFrame({parameter.path: list(parameter.draws) for parameter in parameters if parameter.draws})
 
 
+def check_place(path: Path) -> None:
+    """Raise for a path at which no file can be made; a fit takes seconds, and its file is last.
+
+    Raises:
+        InputError: a folder, or no folder to make it in.
+        RunFailed: no permission to make it.
+    """
+    folder = path.resolve().parent
+    if path.is_dir() or not folder.is_dir():
+        raise InputError(
+            "no folder of this name" if not path.is_dir() else "a folder", "a file to write", file=str(path)
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise not_writable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), path)
+
+
 def write(
     path: Path, text: str, draws: pl.DataFrame, recordings: Mapping[Path, bytes] | None = None, *, force: bool = False
 ) -> list[Path]:
@@ -49,17 +67,17 @@ def write(
     """
     from ackclock.storage.atomic_files import atomic_write, write_parquet
 
-    if path.is_dir() or not path.resolve().parent.is_dir():
-        raise InputError(
-            "no folder of this name" if not path.is_dir() else "a folder", "a file to write", file=str(path)
-        )
+    check_place(path)
     if path.exists() and path.read_bytes() != text.encode() and not force:
         raise InputError.problem(
             "another file is there", "name another one, or pass --force to replace it", file=str(path), option="-o"
         )
     # The link file last: it is complete when it is there.
-    for file, content in (recordings or {}).items():
-        atomic_write(file, content)
-    write_parquet(draws_path(path), draws)
-    atomic_write(path, text.encode())
+    try:
+        for file, content in (recordings or {}).items():
+            atomic_write(file, content)
+        write_parquet(draws_path(path), draws)
+        atomic_write(path, text.encode())
+    except OSError as error:
+        raise not_writable(error, path) from error
     return [path, draws_path(path), *(recordings or {})]

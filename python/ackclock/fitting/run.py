@@ -15,7 +15,7 @@ from ackclock.errors import InputError, choices
 from ackclock.fitting import aqm, measurement_link, media, one_end, prediction, recorded_rate
 from ackclock.fitting.engine import engine_fit
 from ackclock.fitting.hop import FittedHop, LinkDescription, hop_of, used_values
-from ackclock.fitting.link_file import draws_frame, to_text, write
+from ackclock.fitting.link_file import check_place, draws_frame, to_text, write
 from ackclock.fitting.parameters import DRAWS, Parameter, parameters_of, serves_others
 from ackclock.fitting.result import Fit
 from ackclock.fitting.sender_end import SenderEnd, beside_others, losses_alone
@@ -83,6 +83,8 @@ def fit(
     >>> fitted.parameters.select("path", "value", "lo", "hi")  # doctest: +SKIP
     """
     seed = SEED if seed is None else seed
+    if out is not None:
+        check_place(Path(out))
     measurements = [measured for capture in captures if (measured := _measurement(Path(capture))) is not None]
     if measurements:
         folders = [Path(capture) for capture in captures]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, not_writable
 
 if TYPE_CHECKING:
     from ackclock.documents.import_ import ImportedLink
@@ -57,7 +57,10 @@ class LinkImport:
                 file=str(path),
                 option="--out",
             )
-        atomic_write(path, self.toml.encode())
+        try:
+            atomic_write(path, self.toml.encode())
+        except OSError as error:
+            raise not_writable(error, path) from error
 
 
 def _line(line: int | None) -> str:
