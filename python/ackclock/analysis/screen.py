@@ -137,19 +137,20 @@ def _figures(view: DirectionView) -> list[str]:
 
 
 def _findings(document: Report) -> list[tuple[str, Finding]]:
-    """The findings of the flows, the largest shares first, each with its flows and direction
-    ("2 a2b", "1 b2a and 3 others"); one that several flows have with the same sentence is there
-    once.
+    """The findings of the flows, each with its flows and direction ("2 a2b", "1 b2a and 3 others"):
+    the one of the customer's sentence, the first of each flow, the second of each, and so on. One
+    that several flows have with the same sentence is there once.
     """
     flows_of: dict[tuple[str, str, str], list[int]] = {}
-    first: dict[tuple[str, str, str], Finding] = {}
+    first: dict[tuple[str, str, str], tuple[int, Finding]] = {}
     for flow in document["flows"]:
-        for finding in flow["diagnosis"]:
+        for place, finding in enumerate(flow["diagnosis"]):
             key = finding["direction"], finding["finding"], finding["sentence"]
             flows_of.setdefault(key, []).append(flow["flow"])
-            first.setdefault(key, finding)
-    found = [(f"{flows_of[key][0]} {key[0]}" + _others(len(flows_of[key]) - 1), of) for key, of in first.items()]
-    return sorted(found, key=lambda one: -(one[1]["share"] or 0.0))
+            first.setdefault(key, (place, finding))
+    customer = document["summary"].get("customer")
+    found = sorted(first.items(), key=lambda one: (one[0][2] != customer, one[1][0]))
+    return [(f"{flows_of[key][0]} {key[0]}{_others(len(flows_of[key]) - 1)}", finding) for key, (_, finding) in found]
 
 
 def _others(count: int) -> str:

@@ -147,7 +147,9 @@ def _check(name: str) -> None:
     near = nearest(name, [*GROUPS, *known])
     meant = f" (did you mean {near}?)" if near else ""
     raise InputError(
-        format_value(name), f"a group: {', '.join(GROUPS)}; or a variant: {', '.join(known)}{meant}", key="variants"
+        format_value(name),
+        f"a group: {', '.join(GROUPS)}; or a variant: {', '.join(known)}{meant}; or a class of yours, python:MODULE.CLASS",
+        key="variants",
     )
 
 
