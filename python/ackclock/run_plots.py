@@ -91,6 +91,8 @@ class Asked:
         parts = [self.kind, *(axis or usual for axis, usual in zip(axes or [""], _usual(self.kind), strict=False))]
         if self.kind in ("cdf", "box") and self.y:
             parts[1] = self.y
+        if self.kind == "series" and self.x not in ("", "time"):
+            parts += ["over", self.x.rpartition(".")[2]]
         return "-".join([*parts, *(["by", self.by.rpartition(".")[2]] if self.by else [])]).replace("_", "-")
 
 

@@ -79,7 +79,9 @@ def test_sweep_has_one_key_as_colour_and_the_others_as_panels(sweep: Path) -> No
 
 @pytest.mark.finding("U32")
 def test_sweep_is_drawn_over_a_swept_number_when_x_names_it(sweep: Path) -> None:
-    plot = plot_of_runs([sweep], Asked("series", x="rate", y="rtt", by="bytes", size="column"))
+    asked = Asked("series", x="access.rate", y="rtt", by="bytes", size="column")
+    assert asked.file_stem == "series-rtt-over-rate-by-bytes"
+    plot = plot_of_runs([sweep], asked)
     drawn = rows(plot)
     assert {row["x"] for row in drawn} == {2.0, 4.0, 8.0}
     assert {row["line"] for row in drawn} == {"32 KiB", "128 KiB"} and {row["panel"] for row in drawn} == {
