@@ -97,8 +97,11 @@ def sentence(command: str, facts: Collection[str]) -> list[str]:
     return named([one.name for one in of_command(command, facts) if one.when])
 
 
-def named(names: Sequence[str]) -> list[str]:
-    """That line for the names of limitations; none without one."""
+def named(names: Sequence[str], *, with_command: bool = True) -> list[str]:
+    """That line for the names of limitations, with the command that explains them or without; none
+    without a name.
+    """
     if not names:
         return []
-    return [f"Limitation{'s' * (len(names) > 1)}: {', '.join(names)} (`ackclock explain {names[0]}`)."]
+    explained = f" (`ackclock explain {names[0]}`)" if with_command else ""
+    return [f"Limitation{'s' * (len(names) > 1)}: {', '.join(names)}{explained}."]

@@ -11,6 +11,7 @@ import pytest
 from ackclock import cli
 from ackclock.comparison.screen import MAX_LINES, limits
 from ackclock.input.link import packaged_links
+from ackclock.limitations import named
 from ackclock.terminal import PROMPT, SCREEN
 from tests.support import ROOT
 from tests.support.captures import merged
@@ -217,6 +218,7 @@ def test_comparison_names_the_limitations_of_a_medium_and_of_quic() -> None:
     cells = [{"transport": "tcp"}, {"transport": "quic"}]
     document: Any = {"scenario": {"hop": [{"medium": {"kind": "grants"}}]}, "cells": cells}
     assert limits(document) == ["Limitations: medium-as-read, one-quic-stack (`ackclock explain medium-as-read`)."]
+    assert named(["one-hop-fitted"], with_command=False) == ["Limitation: one-hop-fitted."]
     plain: Any = {"scenario": {"hop": [{"rate": "8 Mb/s"}]}, "cells": cells[:1]}
     assert limits(plain) == []
 

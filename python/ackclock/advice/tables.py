@@ -212,7 +212,9 @@ def screen(document: Advice) -> tuple[list[Table], list[str]]:
     others = f", and {more} other choice{'s' * (more > 1)}" if more else ""
     device = [f"  if {text}" for text in first["preconditions"] if "DEV" in text][:1]
     unless = [f"Not if {first['unless'][0]}."] if first["unless"] else []
-    last = [*unless, *named(document.get("limitations", ())), _brief_verdict(document)]
+    limits = named(document.get("limitations", ()), with_command=not unless)
+    # In one line: the guards of the change need the room.
+    last = [*([" ".join([*unless, *limits])] if unless or limits else []), _brief_verdict(document)]
     for (keeps, by_itself), beyond in _GUARDS.items():
         lines = [
             *to_type(first["steps"], keeps=keeps, by_itself=by_itself),

@@ -83,9 +83,9 @@ def _tables(document: Report, largest: Sequence[UdpFlowReport], shown: _Shown, c
         tables.append(udp_table(largest[: shown.udp], udp))
         if (found := udp_findings_table(largest)).row_count:
             tables.append(found)
-    if found := _findings(document):
+    if findings := _findings(document):
         said = {document["summary"]["customer"], *([document["summary"]["operator"]] if shown.operator else [])}
-        tables.append(_findings_table(found, shown.findings, said))
+        tables.append(_findings_table(findings, shown.findings, said))
     captions = [*([str(tables[-1].caption)] if tables[-1].caption else []), WHOLE]
     tables[-1].caption, tables[-1].caption_justify = "\n".join(captions), "left"
     return tables

@@ -415,8 +415,8 @@ def _findings(document: Report, forms: Sequence[int]) -> Table:
         table.add_row(str(first), *cells, text + (f"\nThe same of {_listed_flows(others)}." if others else ""))
     if named and not flows_of:  # no row stands below the heads
         table.show_header = False
-        for column in table.columns:
-            column.header = ""
+        for head in table.columns:
+            head.header = ""
     if named:
         table.add_row("", "", "also", "", f"{', '.join(named)}: --all has the evidence and advice")
     return table
