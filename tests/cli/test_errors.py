@@ -127,7 +127,7 @@ def test_results_are_printed_when_the_library_of_charts_panics(ackclock, monkeyp
         ackclock("simulate", small, "--out", str(tmp_path / "run"))
 
 
-def test_fit_says_at_once_that_its_file_cannot_be_written(monkeypatch, capsys, tmp_path):
+def test_fit_ends_at_once_when_its_file_cannot_be_written(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("os.access", lambda path, mode: False)
     assert cli.run(["fit", str(tmp_path / "none.pcap"), "-o", str(tmp_path / "link.toml")]) == 1
     printed = capsys.readouterr().err

@@ -91,7 +91,7 @@ def test_sweep_is_drawn_over_a_swept_number_when_x_names_it(sweep: Path) -> None
     assert not plot.left_out
 
 
-def test_figure_says_what_it_has_no_room_for(sweep: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_left_out_panels_are_noted(sweep: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("ackclock.run_plots.MAX_PANELS", 4)
     notes: list[str] = []
     write_plot([sweep], Asked("scatter", size="column"), "csv", tmp_path, note=notes.append)

@@ -84,8 +84,8 @@ def _tables(document: Report, largest: Sequence[UdpFlowReport], shown: _Shown, c
         if (found := udp_findings_table(largest)).row_count:
             tables.append(found)
     if findings := _findings(document):
-        said = {document["summary"]["customer"], *([document["summary"]["operator"]] if shown.operator else [])}
-        tables.append(_findings_table(findings, shown.findings, said))
+        printed = {document["summary"]["customer"], *([document["summary"]["operator"]] if shown.operator else [])}
+        tables.append(_findings_table(findings, shown.findings, printed))
     captions = [*([str(tables[-1].caption)] if tables[-1].caption else []), WHOLE]
     tables[-1].caption, tables[-1].caption_justify = "\n".join(captions), "left"
     return tables
@@ -157,15 +157,15 @@ def _others(count: int) -> str:
     return f" and {count} other{'s' * (count > 1)}" if count else ""
 
 
-def _findings_table(found: Sequence[tuple[str, Finding]], sentences: int, said: Collection[str]) -> Table:
-    """The first findings with their sentences, which are left out where they were said before, and
-    the names of the others.
+def _findings_table(found: Sequence[tuple[str, Finding]], sentences: int, printed: Collection[str]) -> Table:
+    """The first findings with their sentences, which are left out where they were printed before,
+    and the names of the others.
     """
     table = TextBelow(title=FINDINGS, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in ("finding", "flow", "share of time", ""):
         table.add_column(column)
     for flows, finding in found[:sentences]:
-        sentence = finding["sentence"] if finding["sentence"] not in said else ""
+        sentence = finding["sentence"] if finding["sentence"] not in printed else ""
         table.add_row(finding["finding"], flows, column_percent(finding["share"]), sentence)
     names = list(dict.fromkeys(finding["finding"] for _, finding in found[sentences:]))
     if names:

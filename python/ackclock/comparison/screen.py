@@ -37,9 +37,9 @@ def household_screen(document: Document) -> tuple[list[Table], list[str]]:
     notes = [note for note in document["notes"] if not note.startswith(NOT_TRIED)]
     bounds = [note for note in notes if note.startswith(LONG_RTT)]
     of_link = limits(document)
-    most = MIN_ROWS - 1 if of_link else MAX_ROWS  # a sentence says more than the last queue
+    max_rows = MIN_ROWS - 1 if of_link else MAX_ROWS  # a sentence says more than the last queue
     return _fitted(
-        lambda rows: household_answer.screen_tables(document, min(rows, most)),
+        lambda rows: household_answer.screen_tables(document, min(rows, max_rows)),
         [*bounds, *household_answer.screen_sentences(document), *(note for note in notes if note not in bounds)],
         [*of_link, household_answer.screen_verdict(document)],
     )
