@@ -128,6 +128,19 @@ def test_sweep_fits_a_screen_with_its_extremes_last(screen: Screen) -> None:
     assert screen("show", "run") == lines
 
 
+def test_fit_fits_a_screen_with_what_it_is_good_for_last(screen: Screen, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("run.toml").write_text(
+        'link = "dsl-16m"\nduration = "10 s"\n[[flow]]\nname = "download"\nworkload = { kind = "bulk" }\n'
+    )
+    screen("simulate", "run.toml", "--pcap", "--no-report", "--out", "run")
+    captures = [f"run/captures/download.{end}.pcap" for end in ("client", "server")]
+    lines = screen("fit", *captures)
+    assert lines[0].startswith("Fitted to") and any(line.startswith("Not identified, and assumed: ") for line in lines)
+    assert "goodput" in " ".join(lines[-3:]) and not any(line.startswith("    ") for line in lines)
+    assert cli.run(["fit", *captures, "--quiet", "--all"]) == 0
+    assert "service times" in capsys.readouterr().out
+
+
 LINKS = ("dsl-16m", "cable-100m", "lte-fixed-10m", "wimax-nist", "cable-ricochet", "geo-satellite")
 FEW = ("--variants", "cubic,bbr", "--seeds", "1")
 IN_THE_GATE = [link for link in LINKS if link != "cable-100m"]  # its household takes ten seconds

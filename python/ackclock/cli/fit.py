@@ -43,13 +43,16 @@ def fit(
         typer.Option(help="The sender's congestion control (default: of cubic, reno and bbr the likeliest)."),
     ] = None,
     seed: Seed = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Print how each value was found, and why not, not one screen.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """A link file from captures of both ends of a path, with an interval for each parameter."""
     from ackclock.cli.address_space import Need, check_address_space
     from ackclock.cli.output import print_json, print_lines, print_tables, remark
     from ackclock.fitting.run import fit as fit_captures
-    from ackclock.fitting.terminal_tables import lines, parameters_table
+    from ackclock.fitting.terminal_tables import lines, parameters_table, screen
 
     check_address_space(Need.TABLES)
     fitted = fit_captures(
@@ -65,7 +68,12 @@ def fit(
     if json:
         print_json(fitted.document)
         return
-    print_tables([parameters_table(fitted.document)])
-    print_lines(lines(fitted.document))
+    if all_:
+        print_tables([parameters_table(fitted.document)])
+        print_lines(lines(fitted.document))
+    else:
+        table, sentences = screen(fitted.document)
+        print_tables([table])
+        print_lines(sentences)
     if fitted.path is not None:
         remark(f"link file: {fitted.path}", quiet=quiet)

@@ -21,9 +21,10 @@ from ackclock.fitting.result import Fit
 from ackclock.fitting.sender_end import SenderEnd, beside_others, losses_alone
 from ackclock.fitting.sender_end import rows_of as rows_of_sender
 from ackclock.format import percent
+from ackclock.format import rate as rate_text
 from ackclock.input import catalogue
 from ackclock.input.objects import Grants, Link
-from ackclock.input.units import show_rate, show_size
+from ackclock.input.units import show_size
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import LinkFit, RunReport
@@ -386,8 +387,8 @@ def _remarks(fitted: LinkFit, hop: FittedHop) -> list[str]:
             )
         if facts["bursts"] is not None:
             texts.append(
-                f"{direction}: bursts passed at {show_rate(round(facts['bursts']))}, and no more than "
-                f"{show_rate(round(rate['lo'] or 0.0))} was seen to last: a token bucket or policer may limit the rate"
+                f"{direction}: bursts passed at {rate_text(facts['bursts'])}, and no more than "
+                f"{rate_text(rate['lo'] or 0.0)} was seen to last: a token bucket or policer may limit the rate"
             )
         if direction in recorded:
             continue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from ackclock.format import milliseconds, percent, range_text, rate
-from ackclock.terminal import text_table
+from ackclock.terminal import SCREEN, height, text_table
 
 if TYPE_CHECKING:
     from ackclock.documents.fit import FittedLink, FittedParameter
@@ -33,6 +33,34 @@ def lines(document: FittedLink) -> list[str]:
     elif document["no_score"]:
         found.append(f"not scored: {document['no_score']}")
     return found
+
+
+REST = "`--all` says how each value was found, and why not."
+
+
+def screen(document: FittedLink) -> tuple[Table, list[str]]:
+    """The parameters without their evidence, what is assumed, the remarks for which a small
+    terminal has room, and what the fit is good for.
+    """
+    table = text_table(document["title"], ["parameter"], ["value", "95 % interval"])
+    table.add_column("status")
+    for row in document["parameters"]:
+        table.add_row(row["path"].removeprefix("hop."), value(row), interval(row), row["status"])
+    units = {row["path"]: row["unit"] for row in document["parameters"]}
+    assumed = [
+        f"{row['path'].removeprefix('hop.')} {quantity(row['default'], units[row['path']])}"
+        for row in document["not_identified"]
+        if row["default"] is not None
+    ]
+    kept = [f"Not identified, and assumed: {', '.join(assumed)}.", REST] if assumed else [REST]
+    if document["score"] is not None:
+        last = [document["score"]["sentence"]]
+    else:
+        last = [f"not scored: {document['no_score']}"] if document["no_score"] else []
+    for text in document["remarks"]:
+        if height([table], [*kept, f"note: {text}", *last]) <= SCREEN[1]:
+            kept.append(f"note: {text}")
+    return table, [*kept, *last]
 
 
 def not_identified_lines(document: FittedLink) -> list[str]:
