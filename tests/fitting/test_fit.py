@@ -96,7 +96,7 @@ def test_link_file_is_a_link_with_a_fit_table_and_draws_when_written(ackclock, l
 
 
 def test_table_has_a_line_for_each_parameter_and_each_default(ackclock, lossy):
-    done = ackclock("fit", *lossy, "--no-score")
+    done = ackclock("fit", *lossy, "--no-score", "--all")
     assert done.returncode == 0, done.stderr
     assert "access.rate.down" in done.stdout and "identified" in done.stdout
     assert "not identified: access.queue.up.bytes" in done.stdout
