@@ -173,11 +173,11 @@ def _count_text(document: Comparison, before: ScoredChoice, after: ScoredChoice 
     goal = _judgement(document)["goal"]
     was, of = _met(goal, before), len(targets_of_goal(goal))
     if after is None:
-        return f"{was} of {of} targets {'is' if of == 1 else 'are'} met"
+        return f"{was} of {of} {'target is' if of == 1 else 'targets are'} met"
     counted = {target.app for target in targets_of_goal(goal)}
     missed = [target["app"] for target in after["targets"] if not target["met"] and target["app"] in counted]
     but = f" (all but {joined(missed)})" if 0 < len(missed) < of else ""
-    return f"{_met(goal, after)} of {of} targets {'is' if of == 1 else 'are'} met{but}, {was} as it is"
+    return f"{_met(goal, after)} of {of} {'target is' if of == 1 else 'targets are'} met{but}, {was} as it is"
 
 
 def _met(goal: str, choice: ScoredChoice) -> int:
