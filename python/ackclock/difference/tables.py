@@ -46,10 +46,15 @@ def tables(document: RunDifference, *, all_rows: bool = True) -> list[Table]:
         shown = shown[:-1]
 
 
+def _title(row: FigureDifference) -> str:
+    """A figure in words; the document has its name."""
+    return column_title(str(row["metric"]))[0]
+
+
 def _table(rows: Sequence[FigureDifference]) -> Table:
     table = text_table("A and B", ["where", "figure", ""], ["A", "B", "B - A", "95 % interval"])
     for row in rows:
-        table.add_row(row["where"], row["metric"], WORDS[row["differs"]], *_numbers(row))
+        table.add_row(row["where"], _title(row), WORDS[row["differs"]], *_numbers(row))
     return table
 
 
@@ -64,7 +69,7 @@ def _screen(shown: Sequence[FigureDifference], count: int) -> Table:
     table = text_table(f"{head}{place}", [*(["where"] if several else []), "figure"], ["A", "B", last])
     for row in shown:
         a, b, difference, interval = _numbers(row)
-        table.add_row(*([row["where"]] if several else []), row["metric"], a, b, interval if sure else difference)
+        table.add_row(*([row["where"]] if several else []), _title(row), a, b, interval if sure else difference)
     if count > len(shown):
         table.caption, table.caption_justify = f"{count - len(shown)} further rows: --all, or --json.", "left"
     return table
@@ -127,7 +132,7 @@ def page(document: RunDifference) -> Page:
     rows = [
         [
             Cell(row["where"]),
-            Cell(row["metric"]),
+            Cell(_title(row)),
             *map(Cell, _numbers(row)),
             Cell(WORDS[row["differs"]], note=f"n = {row['n_a']} and {row['n_b']}, {row['method']}"),
         ]
@@ -161,7 +166,7 @@ def _chart(document: RunDifference) -> Chart | None:
     ]
     rows: list[DifferenceRow] = [
         {
-            "label": f"{row['metric']}, {row['where']}" if row["where"] else str(row["metric"]),
+            "label": f"{_title(row)}, {row['where']}" if row["where"] else _title(row),
             "verdict": "differs" if row["differs"] else "no more than chance",
             "mean": scale * (mean or 0.0),
             "lo": scale * (lo or 0.0),
