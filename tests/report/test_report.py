@@ -356,3 +356,13 @@ def test_labels_are_spread_in_order() -> None:
 def test_name_between_backticks_is_code_and_remains_escaped() -> None:
     page = html(Page("T", "", "The bottleneck `<dsl> up` is full.", "", []))
     assert "The bottleneck <code>&lt;dsl&gt; up</code> is full." in page
+
+
+@pytest.mark.finding("U30")
+def test_report_opens_with_80_words_when_the_reason_is_long() -> None:
+    sentence = "The queue before the slowest link of this path is long and full."
+    page = Page(title="t", subtitle="s", answer="Use cubic.", because=" ".join([sentence] * 10), sections=[])
+    text = html(page)
+    opened, _, folded = text.partition("<summary>More on why</summary>")
+    assert opened.count(sentence) == 6 and folded.count(sentence) == 4
+    assert "More on why" not in html(replace(page, because=sentence))

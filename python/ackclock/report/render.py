@@ -102,8 +102,11 @@ def html(page: Page) -> str:
 
         scripts.append(sequence_script())
     scripts.append(files("ackclock.report").joinpath("templates", "page.js").read_text("utf-8"))
+    lead, folded = opening(page.answer, page.because)
     return environment.get_template("page.html.j2").render(
         page=page,
+        lead=lead,
+        folded=folded,
         limitations=of_command(page.kind, page.facts),
         generator=generator(),
         name_of=lambda block: names[id(block)],
@@ -114,6 +117,25 @@ def html(page: Page) -> str:
         light=Markup(colour_variables(dark=False)),
         dark=Markup(colour_variables(dark=True)),
     )
+
+
+MAX_WORDS = 80
+"""Words with which a report opens: its answer, and as many sentences of the reason."""
+_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z`\d])")
+
+
+def opening(answer: str, because: str) -> tuple[str, str]:
+    """The sentences of the reason that stand below the answer, and those that are folded.
+
+    >>> opening("Use cubic.", "It fills the line. It yields to others.")
+    ('It fills the line. It yields to others.', '')
+    """
+    room = MAX_WORDS - len(answer.split())
+    sentences = _SENTENCE.split(because)
+    kept = 0
+    while kept < len(sentences) and (room := room - len(sentences[kept].split())) >= 0:
+        kept += 1
+    return " ".join(sentences[:kept]), " ".join(sentences[kept:])
 
 
 def _unbroken(text: str) -> str:
