@@ -32,7 +32,7 @@ BESIDE_OTHERS = ("cubic", "reno")
 MIN_GOODPUT = {**dict.fromkeys(APP_GOALS, 0.5), "balanced": 0.5, "throughput": 0.5, "fairness": 0.5, "latency": 0.9}
 """The goodput that one run keeps at least, by goal: the lower end of its prediction interval as a
 share of the goodput without the change; of `latency` and of applications the mean."""
-KERNEL_GOODPUT, KERNEL_RTT = 0.0102, 0.0632
+KERNEL_GOODPUT, KERNEL_RTT = 0.022, 0.0414
 """Relative errors of the simulator beside the running kernel, root mean squares of the rows of
 the kernel's own variants in docs/evidence/kernel-vs-simulator.md (mean RTT)."""
 NORMAL = 1.96
