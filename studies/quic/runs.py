@@ -14,6 +14,7 @@ from typing import Any
 
 import ackclock
 from ackclock import _native
+from ackclock.input.catalogue import linux_rules
 from ackclock.input.link.names import PACKAGED
 from ackclock.storage.stored_files import read_toml
 
@@ -105,8 +106,17 @@ def _to_sender(capture: Path) -> Iterator[int]:
         place += 16 + captured
 
 
-LIKE_NOQ = {"pacing": True, "send_buffer": "unlimited", "receive_buffer": "12500 kB"}
-"""TCP paces as noq always does, and no buffer limits it."""
+def like_noq() -> dict[str, Any]:
+    """TCP paces as noq always does, no buffer limits it, and its controls are the code that noq's
+    interface calls, not Linux's integers with a minimum growth of CUBIC.
+    """
+    return {
+        "pacing": True,
+        "send_buffer": "unlimited",
+        "receive_buffer": "12500 kB",
+        "linux_rules": [rule for rule in linux_rules() if rule != "integer-controls"],
+        "first_climb": 0,
+    }
 
 
 def control_cases() -> list[Case]:
@@ -115,7 +125,7 @@ def control_cases() -> list[Case]:
         Case(link, variant, seed, {"variant": variant, "transport": transport, **keys})
         for link in LINKS
         for variant in VARIANTS
-        for transport, keys in ((TCP, LIKE_NOQ), (QUIC, {}))
+        for transport, keys in ((TCP, like_noq()), (QUIC, {}))
         for seed in SEEDS
     ]
 
