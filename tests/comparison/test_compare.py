@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from ackclock.comparison import Comparison, compare
+from ackclock.comparison.screen import transfers_screen
+from ackclock.comparison.verdict import other_transport
 from ackclock.errors import InputError
 from ackclock.input.scenario.draft import read_draft
 from ackclock.papers.claims import claims_of
@@ -50,6 +52,20 @@ def test_small_receive_window_ranks_last_with_its_reason(dumbbell: Comparison) -
     text = [line.why for line in small if "The same in every figure" not in line.why]
     assert text
     assert all("receive window (32 KiB)" in why or "send buffer (32 KiB)" in why for why in text)
+
+
+def test_each_transport_has_a_row_and_the_stack_no_settings_of_sockets(tmp_path: Path) -> None:
+    document = compare(
+        "dumbbell-10m", variants=["cubic"], buffers=["32 KiB"], transports=["tcp", "quic"], seeds=1, duration="5 s", with_prices=False
+    ).document  # fmt: skip
+    settings = {row["params"]["transport"]: bool(row["settings"]) for row in document["ranking"]}
+    assert settings == {"tcp": True, "quic": False}
+    tables, sentences = transfers_screen(document)
+    (title, rows) = (tables[0].title, tables[0].row_count)
+    assert str(title).startswith("TCP and QUIC over") and rows == len(document["ranking"])
+    metrics = {cell["label"]: cell["metrics"] for cell in document["cells"]}
+    assert other_transport(document, metrics) in sentences
+    assert any(note.startswith("noq 1.4 paces") for note in document["notes"])
 
 
 def test_comparison_is_equal_for_any_number_of_workers(dumbbell: Comparison) -> None:

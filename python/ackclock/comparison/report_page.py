@@ -16,6 +16,7 @@ from ackclock.comparison.measurement_rows import FIGURES, READING, WORDS, cells_
 from ackclock.comparison.prices import OTHERS
 from ackclock.comparison.ranking import equal_configurations
 from ackclock.comparison.screen import facts
+from ackclock.comparison.transports import named
 from ackclock.comparison.verdict import reasons, recommendation, recommended_label, tie_mark
 from ackclock.format import percent, rate, three
 from ackclock.plot import vega
@@ -50,7 +51,7 @@ def page(document: Comparison, panels: Sequence[Panel], given: RunInput) -> Page
     several = "jain" in metrics[best["label"]]
     of_apps = household_answer.is_of_apps(document)
     return Page(
-        title=f"A household on {title}" if of_apps else f"TCP over {title}",
+        title=f"A household on {title}" if of_apps else f"{named(document['ranking'])} over {title}",
         subtitle=f"{len(metrics)} configurations compared over {document['link']}, {_runs(document)}",
         answer=household_answer.answer(document) if of_apps else recommendation(document, metrics),
         because=" ".join(household_answer.reasons(document) if of_apps else reasons(document, metrics)),

@@ -23,7 +23,7 @@ from ackclock.comparison.measurement_rows import beside, read_measured
 from ackclock.comparison.ranking import check_rank_by, ranking, short_run_notes
 from ackclock.comparison.result import Comparison
 from ackclock.comparison.socket_buffers import HostBuffers, with_settings
-from ackclock.comparison.transports import FLOW
+from ackclock.comparison.transports import FLOW, QUIC, STACK, TCP
 from ackclock.congestion_control import with_names
 from ackclock.errors import InputError
 from ackclock.goals import APP_GOALS
@@ -50,6 +50,7 @@ from ackclock.storage.remote_folder import local
 from ackclock.storage.run_folder import Identity, opened
 
 if TYPE_CHECKING:
+    from ackclock._native import Scenario
     from ackclock.documents.simulate import ExplainedRun
     from ackclock.input.scenario.draft import Draft
     from ackclock.report.run_input import ScenarioTables
@@ -175,6 +176,8 @@ def compare(arguments: CompareArguments) -> Comparison:
             configurations=choices,
             notes=[
                 *variant_groups.remarks(named, known),
+                *_unpaced(base, choices),
+                *_ended(data, choices),
                 *([SPLIT] if any(hop.pep for hop in hops) else []),
                 *(household.bounds(hops) if is_household else short_run_notes(ranked, base.duration / 1e12)),
                 *(lengthened(base.hop, base.duration, len(base.seeds)) if is_auto and not is_household else []),
@@ -284,6 +287,32 @@ def _limits(data: Dataset, plans: Mapping[Configuration, Plan]) -> dict[Configur
         if facts:
             limits[choice] = decide(LimitFacts.mean(facts))
     return limits
+
+
+def _unpaced(base: Scenario, choices: Sequence[Configuration]) -> list[str]:
+    """That TCP does not pace where the stack beside it does, as a sentence."""
+    if {choice.transport for choice in choices} < {TCP, QUIC} or any(
+        base.tcp_of(flow).keys["pacing"] for flow in base.flow
+    ):
+        return []
+    return [f"{STACK} paces its packets. TCP paces here with bbr and bbr3 alone; fq, or `pacing = true`, paces all."]
+
+
+def _ended(data: Dataset, choices: Sequence[Configuration]) -> list[str]:
+    """The choices whose connections the stack has ended itself, a sentence for each."""
+    seeds = len(data.runs.seeds)
+    found = []
+    for point, choice in enumerate(choices):
+        if choice.transport != QUIC:
+            continue
+        of_choice = data.summaries(range(point * seeds, (point + 1) * seeds))
+        flows = [next((flow["quic"] for flow in run["flows"] if flow.get("quic")), None) for run in of_choice]
+        reasons = [quic["closed_by"] for quic in flows if quic and quic["closed_by"]]
+        if reasons:
+            found.append(
+                f"{STACK} ended the connection in {len(reasons)} of {seeds} runs of {choice.label}: {reasons[0]}."
+            )
+    return found
 
 
 def _write(comparison: Comparison, points: Sequence[Point], folder: Path) -> None:

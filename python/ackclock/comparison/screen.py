@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ackclock.comparison import household_answer, verdict
 from ackclock.comparison.conditions import NOT_TRIED
 from ackclock.comparison.terminal_tables import RankingColumn, measured_table, own_rows, ranking_columns, warnings
+from ackclock.comparison.transports import named
 from ackclock.limitations import facts_of, sentence
 from ackclock.simulation.household import LONG_RTT
 from ackclock.terminal import GAP, SCREEN, height, text_table
@@ -53,9 +54,11 @@ def transfers_screen(document: Document) -> tuple[list[Table], list[str]]:
     quick = document.get("quick")
     if not quick or quick == label or not verdict.is_within_bound(document, quick):
         quick = None
+    other = verdict.first_of_other_transport(document)
     seen = warnings(document["scenario"]["hop"], document.get("recordings", ()), ())
     sentences = [
         *([best["why"]] if best else []),
+        verdict.other_transport(document, metrics),
         *seen,
         verdict.settings(best) if best else "",
         *verdict.harmed(document, metrics)[:1],
@@ -69,7 +72,7 @@ def transfers_screen(document: Document) -> tuple[list[Table], list[str]]:
     ]
     measured = measured_table(document.get("measured", ()))
     return _fitted(
-        lambda rows: [_ranking(document, rows, [label, quick]), *measured],
+        lambda rows: [_ranking(document, rows, [label, quick, other["label"] if other else None]), *measured],
         list(filter(None, sentences)),
         [*limits(document), verdict.recommendation(document, metrics)],
     )
@@ -100,16 +103,16 @@ def _fitted(
     return next(more, found), [*kept, *last]
 
 
-def _ranking(document: Document, rows: int, named: Sequence[str | None]) -> Table:
+def _ranking(document: Document, rows: int, labels: Sequence[str | None]) -> Table:
     """The first rows of the ranking, and those of the choices that sentences name. What all have in
     common has no column.
     """
     every = own_rows(document["ranking"])
-    chosen = [ranked for ranked in every if ranked["label"] in named]
+    chosen = [ranked for ranked in every if ranked["label"] in labels]
     first = [ranked for ranked in every if ranked not in chosen][: max(0, rows - len(chosen))]
     shown = [ranked for ranked in every if ranked in chosen or ranked in first]
     columns = _columns(document, shown)
-    table = text_table(f"TCP over {document['title'] or document['link']}", [], [])
+    table = text_table(f"{named(document['ranking'])} over {document['title'] or document['link']}", [], [])
     for column in columns:
         table.add_column(column.head, justify="right" if column.is_number else "left", no_wrap=True)
     for ranked in shown:

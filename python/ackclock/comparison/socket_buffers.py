@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.arguments.compare import DEFAULT_BUFFERS, Buffer
 from ackclock.comparison.configuration import AUTO, PATH, UP_TO, buffers_in_words, maximum
 from ackclock.comparison.ranking import Ranked
+from ackclock.comparison.transports import TCP
 from ackclock.errors import InputError, InvalidValue, format_value
 from ackclock.format import rate, sentence, share_text
 from ackclock.input.link.bottleneck import bdp_bytes
@@ -172,6 +173,8 @@ def with_settings(ranked: Sequence[Ranked], host: HostBuffers, rank_by: str) -> 
     """
 
     def settings(row: Ranked) -> list[Setting]:
+        if row.configuration.transport != TCP:
+            return []
         return host.settings(row.configuration.send_buffer, row.configuration.receive_buffer)
 
     def complete(row: Ranked) -> Ranked:

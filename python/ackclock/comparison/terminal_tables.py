@@ -58,6 +58,7 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
     first rows only, unless `all_rows`.
     """
     from ackclock.comparison.ranking import equal_configurations
+    from ackclock.comparison.transports import named
     from ackclock.terminal import TextBelow
 
     ranking = [ranked.as_json() for ranked in comparison.ranking]
@@ -66,7 +67,7 @@ def ranking_table(comparison: Comparison, *, all_rows: bool = False) -> Table:
     }
     same_as = {ranked["label"]: ranked["same_as"] for ranked in ranking}
     table = TextBelow(
-        title=f"TCP over {comparison.title or comparison.link}",
+        title=f"{named(ranking)} over {comparison.title or comparison.link}",
         title_justify="left",
         caption_justify="left",
         box=None,

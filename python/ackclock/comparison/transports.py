@@ -33,6 +33,16 @@ def has_no_control(variant: str) -> bool:
     return variant.startswith(NO_CONTROL)
 
 
+def named(ranking: Sequence[Mapping[str, Any]]) -> str:
+    """The transports of a ranking, as titles have them.
+
+    >>> named([{"params": {"transport": "tcp"}}, {"params": {"transport": "quic"}}])
+    'TCP and QUIC'
+    """
+    found = {ranked["params"].get("transport", TCP) for ranked in ranking}
+    return " and ".join(transport.upper() for transport in TRANSPORTS if transport in found) or TCP.upper()
+
+
 def transport_keys(transport: str) -> dict[str, str]:
     """The sweep parameters of a transport."""
     return {} if transport == TCP else {_KEY: transport}

@@ -185,6 +185,27 @@ def harmed(document: Comparison, metrics: Mapping[str, Metrics]) -> list[str]:
     return found
 
 
+def other_transport(document: Comparison, metrics: Mapping[str, Metrics]) -> str:
+    """The first choice over another transport than the recommended one's, as a sentence; empty
+    where all have one transport, or another sentence names it.
+    """
+    first = first_of_other_transport(document)
+    if first is None or any(first["label"] in sentence for sentence in harmed(document, metrics)[:1]):
+        return ""
+    over = "TCP" if first["params"].get("transport", TCP) == TCP else STACK
+    of = metrics[first["label"]]
+    rtt = f" at a p95 RTT of {three(of['rtt_p95_ms']['mean'] or math.nan)} ms" if "rtt_p95_ms" in of else ""
+    variant = shown(first["params"]["variant"])
+    return f"The fastest over {over} is {variant}: {_goodput(of['goodput_bps'])}{rtt}. {first['why']}"
+
+
+def first_of_other_transport(document: Comparison) -> Rank | None:
+    """The first choice over another transport than the recommended one's, TCP without one."""
+    transports = {ranked["label"]: ranked["params"].get("transport", TCP) for ranked in document["ranking"]}
+    own = transports.get(recommended_label(document) or "", TCP)
+    return next((ranked for ranked in document["ranking"] if transports[ranked["label"]] != own), None)
+
+
 def _goodput_of(metrics: Mapping[str, Metrics], label: str) -> float:
     return metrics[label]["goodput_bps"]["mean"] or 0.0
 
