@@ -26,12 +26,19 @@ const MIN_SEGMENTS: f64 = 2.0;
 pub struct Shown {
     pub in_flight: AtomicU64,
     pub window: AtomicU64,
+    /// Bytes of packets acknowledged so far.
+    pub acked: AtomicU64,
     pub recovers: AtomicBool,
     /// Reductions so far.
     pub cuts: AtomicU64,
 }
 
 impl Shown {
+    /// By the one control that writes it.
+    fn add_acked(&self, bytes: u64) {
+        self.acked.store(self.acked.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
+    }
+
     fn note(&self, in_flight: u64, window: u64, recovers: bool) {
         self.in_flight.store(in_flight, Ordering::Relaxed);
         self.window.store(window, Ordering::Relaxed);
@@ -85,6 +92,7 @@ impl Controller for Watched {
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, number: u64, app_limited: bool, rtt: &RttEstimator) {
         self.of_stack.on_ack(now, sent, bytes, number, app_limited, rtt);
+        self.shown.add_acked(bytes);
         self.recovery_start = self.recovery_start.filter(|start| sent <= *start);
     }
 
@@ -342,6 +350,7 @@ impl Controller for OurControl {
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, number: u64, app_limited: bool, rtt: &RttEstimator) {
         let (now, sent) = (time(now), time(sent));
         let span = |duration: Duration| Span::from_ns(duration.as_nanos() as u64);
+        self.shown.add_acked(bytes);
         let state = self.state();
         if app_limited {
             state.rate.on_app_limited();

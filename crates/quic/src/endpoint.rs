@@ -40,6 +40,9 @@ const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10
 /// Linux's TCP (`tcp_sndbuf_expand()`).
 const MIN_SEND_WINDOW: u64 = 1 << 16;
 
+/// The stack looks for what it sends along the pieces that were written, so they are this part of the window or more.
+const PIECES: u64 = 8;
+
 /// UDP payload of a full packet of Ethernet, bytes.
 const FULL_PACKET: u64 = 1472;
 const PS_PER_NS: u64 = 1000;
@@ -65,8 +68,12 @@ pub struct QuicEndpoint {
     /// The stream that is written next, and those that the application has finished.
     next_stream: usize,
     is_finished: bool,
+    /// What was written last, while the stack had no room for more.
+    refill: Option<Refill>,
     /// The peer's streams that are not read to their end.
     incoming: Vec<StreamId>,
+    /// The stack has data that was not read.
+    is_readable: bool,
     ended: usize,
     wanted_streams: usize,
     burst: NonZeroUsize,
@@ -83,6 +90,15 @@ pub struct QuicEndpoint {
     limited: [Span; SendLimit::ALL.len()],
     rtt: Histogram,
     last_rtt: Option<Duration>,
+}
+
+/// A sender whose window of writes was full: bytes acknowledged and the congestion window then, and the frames that had
+/// come to raise the receive window.
+#[derive(Debug, Clone, Copy)]
+struct Refill {
+    acked: u64,
+    window: u64,
+    raises: u64,
 }
 
 /// The streams of an application that has one for each request and its answer; by the streams' numbers.
@@ -252,7 +268,9 @@ impl QuicEndpoint {
             send_buffer: config.send_buffer,
             next_stream: 0,
             is_finished: false,
+            refill: None,
             incoming: Vec::new(),
+            is_readable: false,
             ended: 0,
             wanted_streams: usize::from(config.streams.max(1)),
             burst,
@@ -295,7 +313,9 @@ impl QuicEndpoint {
         // What the application reads makes room for what the stack still has.
         loop {
             let arrived = self.socket.arrived;
-            self.read(now);
+            if self.is_readable {
+                self.read(now);
+            }
             self.act(now);
             if self.socket.arrived == arrived {
                 break;
@@ -306,8 +326,6 @@ impl QuicEndpoint {
         } else {
             self.write();
         }
-        self.pass_events(now);
-        self.renew_due();
     }
 
     fn pass_events(&mut self, now: Time) {
@@ -325,7 +343,9 @@ impl QuicEndpoint {
                     self.error.get_or_insert((now, reason.to_string()));
                     self.socket.peer_closed = true;
                 }
+                Event::Stream(StreamEvent::Readable { .. }) => self.is_readable = true,
                 Event::Stream(StreamEvent::Opened { dir }) => {
+                    self.is_readable = true;
                     while let Some(stream) = connection.streams().accept(dir) {
                         self.incoming.push(stream);
                         // Answers go back on the streams of their questions.
@@ -345,6 +365,7 @@ impl QuicEndpoint {
         let socket = &mut self.socket;
         let mut arrived = 0;
         let mut ended = 0;
+        let mut has_more = false;
         self.incoming.retain(|&stream| {
             let mut receive = connection.recv_stream(stream);
             let Ok(mut chunks) = receive.read(true) else {
@@ -354,6 +375,7 @@ impl QuicEndpoint {
             let is_open = loop {
                 let room = UNREAD.saturating_sub((socket.arrived + arrived).saturating_sub(socket.read));
                 if room == 0 {
+                    has_more = true;
                     break true;
                 }
                 match chunks.next(room as usize) {
@@ -375,6 +397,7 @@ impl QuicEndpoint {
             is_open
         });
         socket.arrived += arrived;
+        self.is_readable = has_more;
         self.ended += ended;
         if ended > 0 && self.incoming.is_empty() && self.ended >= self.wanted_streams && !self.exchanges.are_used {
             socket.peer_closed = true;
@@ -441,6 +464,13 @@ impl QuicEndpoint {
         if !socket.established || (socket.written == socket.sent && !socket.closed) {
             return;
         }
+        let [acked, window] = [&self.shown.acked, &self.shown.window].map(|of| of.load(Ordering::Relaxed));
+        if self.refill.is_some_and(|last| {
+            let room = acked.saturating_sub(last.acked) + (2 * window).saturating_sub(2 * last.window);
+            room < window / PIECES && raises(connection) == last.raises
+        }) {
+            return;
+        }
         if self.streams.is_empty() {
             while self.streams.len() < self.wanted_streams {
                 let Some(stream) = connection.streams().open(Dir::Bi) else { break };
@@ -448,7 +478,7 @@ impl QuicEndpoint {
                 self.incoming.push(stream);
             }
         }
-        set_send_window(connection, self.send_buffer);
+        let send_window = set_send_window(connection, self.send_buffer);
         let mut blocked = 0;
         while socket.written > socket.sent && blocked < self.streams.len() {
             let stream = self.streams[self.next_stream % self.streams.len()];
@@ -463,6 +493,9 @@ impl QuicEndpoint {
                 _ => blocked += 1,
             }
         }
+        // With less than twice the congestion window ahead, the sender waits for each write.
+        let is_ahead = blocked > 0 && send_window >= 2 * window;
+        self.refill = is_ahead.then(|| Refill { acked, window, raises: raises(connection) });
         if socket.closed && socket.written == socket.sent && !self.is_finished {
             self.is_finished = true;
             for &stream in &self.streams {
@@ -553,9 +586,17 @@ impl QuicEndpoint {
     }
 }
 
-fn set_send_window(connection: &mut Connection, limit: u64) {
+/// Sets, and returns, the bytes that may be written ahead of what is acknowledged.
+fn set_send_window(connection: &mut Connection, limit: u64) -> u64 {
     let window = connection.congestion_state(PathId::ZERO).map_or(0, Controller::window);
-    connection.set_send_window((2 * window).clamp(MIN_SEND_WINDOW, limit.max(MIN_SEND_WINDOW)));
+    let send_window = (2 * window).clamp(MIN_SEND_WINDOW, limit.max(MIN_SEND_WINDOW));
+    connection.set_send_window(send_window);
+    send_window
+}
+
+/// Frames that came to raise the receive window.
+fn raises(connection: &mut Connection) -> u64 {
+    connection.path_stats(PathId::ZERO).map_or(0, |path| path.frame_rx.max_data + path.frame_rx.max_stream_data)
 }
 
 impl Endpoint for QuicEndpoint {
