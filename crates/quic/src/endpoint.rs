@@ -520,6 +520,11 @@ impl QuicEndpoint {
             let spent = &mut self.limited[limit as usize];
             *spent = *spent + now.since(since);
         }
+        if self.error.is_some() {
+            // Nothing limits a connection that has ended.
+            self.limit = (SendLimit::Application, Time::NEVER);
+            return;
+        }
         let [in_flight, window] = [&self.shown.in_flight, &self.shown.window].map(|of| of.load(Ordering::Relaxed));
         if window == 0 {
             return;
