@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ackclock import cli
+from ackclock import analyze, cli
 from ackclock.errors import RunFailed
 from ackclock.simulation.qlog import EVENT_SCHEMA, QUIC_SCHEMA, segments
 
@@ -42,19 +42,35 @@ def run(folder: Path, *options: str, seeds: str = "[3]") -> tuple[int, Path]:
     return cli.run([*arguments, *options]), out
 
 
-def test_flow_over_quic_has_samples_of_the_schema_of_quic(tmp_path: Path) -> None:
+def test_flow_over_quic_has_packets_and_losses_that_analyze_counts_like_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     scenario = tmp_path / "scenario.toml"
     text = SCENARIO.format(seeds="[3]").replace('name = "get"', 'name = "get"\ntransport = "quic"')
     scenario.write_text(text, encoding="utf-8")
     out = tmp_path / "run"
-    assert cli.run(["simulate", str(scenario), "--no-report", "--quiet", "--qlog", "--out", str(out)]) == 0
+    arguments = ["simulate", str(scenario), "--no-report", "--quiet", "--json", "--qlog", "--out", str(out)]
+    assert cli.run(arguments) == 0
+    flow = next(flow for flow in json.loads(capsys.readouterr().out)["flows"] if flow["flow"] == "get")
     traces = {name: json.loads((out / "qlog" / f"{name}.qlog").read_text("utf-8"))["traces"] for name in ("get", "put")}
     (quic,), (tcp,) = traces["get"], traces["put"]
     assert (quic["event_schemas"], tcp["event_schemas"]) == ([QUIC_SCHEMA], [EVENT_SCHEMA])
-    names = {event["name"] for event in quic["events"]}
-    assert names == {"quic:recovery_metrics_updated"}
-    largest = max(event["data"].get("congestion_window", 0) for event in quic["events"])
-    assert largest > 12_000 and not any("retransmitted_segments" in event["data"] for event in quic["events"])
+    assert {event["name"] for event in quic["events"]} == {
+        f"quic:{name}" for name in ("recovery_metrics_updated", "packet_sent", "packet_received", "packet_lost")
+    }
+    sent = [event["data"] for event in quic["events"] if event["name"] == "quic:packet_sent"]
+    lost = [event["data"] for event in quic["events"] if event["name"] == "quic:packet_lost"]
+    numbers = [data["header"]["packet_number"] for data in sent if data["header"]["packet_type"] == "1RTT"]
+    # One packet of the handshake begins beyond the captured bytes of its datagram.
+    assert numbers == sorted(set(numbers)) and len(sent) == flow["segments_sent"] - 1
+    repaired = [data for data in lost if not data.get("is_mtu_probe_packet")]
+    assert len(repaired) == flow["retransmitted_segments"] > 5
+    metrics = [event["data"] for event in quic["events"] if event["name"].endswith("metrics_updated")]
+    assert max(data.get("congestion_window", 0) for data in metrics) > 12_000
+    assert not any("retransmitted_segments" in data for data in metrics)
+    (read,) = analyze(out / "qlog" / "get.qlog").document["flows"]
+    assert (read["b2a"]["packets"], read["b2a"]["retransmitted_segments"]) == (len(sent), len(lost))
+    assert read["b2a"]["unique_bytes"] >= flow["goodput_bps"] * 4 / 8
 
 
 def test_segments_and_retransmissions_are_those_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+/// Snapshot length of a flow over QUIC, whose null cryptography leaves frames readable: an ACK frame with the 64 ranges
+/// that noq keeps.
+const QUIC_SNAP_LEN: u32 = 320;
+
 /// All captures of a run.
 pub struct Captures {
     files: Vec<CaptureFile>,
@@ -77,9 +81,10 @@ impl Captures {
                 End::Client => captures.add_endpoint(world, world.flows[number].client, (number, file), FlowEnd::Client),
                 End::Middle => captures.points.extend(points_between(plan, world, capture, (number, file))),
             }
-            let writer = create(&capture.path, capture.format, &format!("{} at {location}", capture.flow))
+            let snap_len = if plan.flows[number].quic.is_some() { QUIC_SNAP_LEN } else { HEADERS_SNAP_LEN };
+            let writer = create(&capture.path, (capture.format, snap_len), &format!("{} at {location}", capture.flow))
                 .map_err(|error| failure(&capture.path, error))?;
-            let frames = FlowFrames::new(number as u32, plan.flows[number].client, HEADERS_SNAP_LEN);
+            let frames = FlowFrames::new(number as u32, plan.flows[number].client, snap_len);
             let truth =
                 capture.truth.as_ref().map(|path| create_truth(path).map_err(|error| failure(path, error))).transpose()?;
             let offloads = capture.offloads.map(SuperSegments::new);
@@ -206,11 +211,11 @@ impl Probe for Captures {
     }
 }
 
-fn create(path: &Path, format: CaptureFormat, name: &str) -> io::Result<CaptureWriter<File>> {
+fn create(path: &Path, (format, snap_len): (CaptureFormat, u32), name: &str) -> io::Result<CaptureWriter<File>> {
     let file = File::create(path)?;
     Ok(match format {
-        CaptureFormat::Pcap => CaptureWriter::Pcap(PcapWriter::new(file, HEADERS_SNAP_LEN)?),
-        CaptureFormat::Pcapng => CaptureWriter::Pcapng(PcapngWriter::new(file, HEADERS_SNAP_LEN, name)?),
+        CaptureFormat::Pcap => CaptureWriter::Pcap(PcapWriter::new(file, snap_len)?),
+        CaptureFormat::Pcapng => CaptureWriter::Pcapng(PcapngWriter::new(file, snap_len, name)?),
     })
 }
 

@@ -43,7 +43,8 @@ def simulate(
         ),
     ] = False,
     qlog: Annotated[
-        bool, typer.Option("--qlog", help="Write each TCP flow as qlog, from its sender's capture; implies --pcap.")
+        bool,
+        typer.Option("--qlog", help="Write each TCP and QUIC flow as qlog, from its sender's capture; implies --pcap."),
     ] = False,
     all_: Annotated[
         bool, typer.Option("--all", help="Print each flow of each seed, all hops and limits, not one screen.")
@@ -118,7 +119,9 @@ def simulate(
     for warning in simulation.warnings:
         remark(f"warning: {warning}", quiet=quiet)
     if qlog and simulation.folder:
-        files = write_qlog(simulation.folder, simulation.flows, simulation.frames["series"], name)
+        planned = checked.plan(checked.seeds[0]).document["flows"]
+        quic = {flow["name"]: flow["quic"] for flow in planned if flow.get("quic")}
+        files = write_qlog(simulation.folder, simulation.flows, simulation.frames["series"], name, quic)
         remark(f"qlog: {', '.join(map(str, files))}", quiet=quiet)
     screen = cache(simulation.screen)
     deliver(

@@ -1,9 +1,9 @@
-"""qlog files of simulated flows: segments at the data's sender and its congestion state.
+"""qlog files of simulated flows: segments or packets at the data's sender and its congestion state.
 
 The files have the form of draft-ietf-quic-qlog-main-schema-14 (`QlogFile`, JSON). There is no
 standard schema of TCP events; ours is :data:`EVENT_SCHEMA` with the namespace ``tcp``, and takes
 the field names of QUIC's ``recovery_metrics_updated`` for the same quantities
-(docs/reference/qlog.md). A flow over QUIC has that event and :data:`QUIC_SCHEMA`.
+(docs/reference/qlog.md). A flow over QUIC has :data:`QUIC_SCHEMA`, its packets and those lost.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import RunFailed
+from ackclock.simulation.quic_packets import LossDetection, packets
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,12 +33,20 @@ _EPOCH_S = 946_684_800
 _FLAGS = "FSRPAUEC"
 """Flags of a TCP header, lowest bit first: FIN SYN RST PSH ACK URG ECE CWR."""
 _ETHERNET, _TCP, _UDP = 14, 6, 17
+_UDP_HEADER = 8
 Event = dict[str, Any]
 
 
-def write_qlog(folder: Path, flows: pl.DataFrame, series: pl.DataFrame, title: str) -> list[Path]:
+def write_qlog(
+    folder: Path,
+    flows: pl.DataFrame,
+    series: pl.DataFrame,
+    title: str,
+    quic: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Path]:
     """Write ``qlog/FLOW.qlog`` for each TCP and QUIC flow of a run folder with captures of the form
-    pcap (``seedN-FLOW.qlog`` with several seeds); return the paths.
+    pcap (``seedN-FLOW.qlog`` with several seeds); return the paths. `quic`: by flow the plan's
+    table of its stack.
 
     Raises:
         RunFailed: the run has no capture of a flow's sender.
@@ -58,13 +67,15 @@ def write_qlog(folder: Path, flows: pl.DataFrame, series: pl.DataFrame, title: s
         if not capture.is_file():
             raise RunFailed(f"qlog requires {capture.name}", "run `ackclock simulate --qlog` into a new folder")
         samples = series.filter((pl.col("seed") == row["seed"]) & (pl.col("flow") == row["flow"]))
-        quic = _is_quic(capture)
+        is_quic = _is_quic(capture)
         document = qlog(
             row,
-            segments(capture, row["direction"]),
-            metrics(samples.iter_rows(named=True), "quic" if quic else "tcp"),
+            datagrams(capture, row["direction"], (quic or {}).get(row["flow"]))
+            if is_quic
+            else segments(capture, row["direction"]),
+            metrics(samples.iter_rows(named=True), "quic" if is_quic else "tcp"),
             title=title,
-            schema=QUIC_SCHEMA if quic else EVENT_SCHEMA,
+            schema=QUIC_SCHEMA if is_quic else EVENT_SCHEMA,
         )
         path = target / f"{name}.qlog"
         atomic_write(path, json.dumps(document, separators=(",", ":"), allow_nan=False).encode())
@@ -161,6 +172,46 @@ def segments(capture: Path, direction: str) -> Iterator[Event]:
                 highest = end
         name = "tcp:packet_sent" if sent else "tcp:packet_received"
         yield {"time": time_ns / 1e6, "name": name, "data": data}
+
+
+def datagrams(capture: Path, direction: str, quic: Mapping[str, Any] | None = None) -> Iterator[Event]:
+    """``quic:packet_sent``, ``quic:packet_received`` and ``quic:packet_lost`` at the sender of the
+    data, from its capture. `quic`: the plan's table of the flow.
+
+    Raises:
+        RunFailed: the file is no capture that `simulate` wrote.
+    """
+    losses = LossDetection(quic)
+    client: bytes | None = None
+    expected = {True: [0, 0, 0], False: [0, 0, 0]}
+    largest = 0
+    for time_ns, frame in _records(capture):
+        ip = frame[_ETHERNET:]
+        if ip[0] >> 4 != 4 or ip[9] != _UDP:
+            continue
+        header = (ip[0] & 15) * 4
+        client = ip[12:16] if client is None else client  # the first packet is the client's
+        sent = (ip[12:16] == client) == (direction == "up")
+        length = int.from_bytes(ip[2:4], "big") - header - _UDP_HEADER
+        yield from losses.before(time_ns)
+        for packet in packets(ip[header + _UDP_HEADER :], length, expected[sent]):
+            data: Event = {
+                "header": {"packet_type": packet.kind, "packet_number": packet.number},
+                "raw": {"length": packet.length, "payload_length": packet.payload_length},
+                "frames": packet.frames,
+            }
+            if sent:
+                kinds = {one["frame_type"] for one in packet.frames}
+                is_probe = packet.kind == "1RTT" and length > largest and kinds <= {"ping", "padding", "unknown"}
+                if is_probe:
+                    data["is_mtu_probe_packet"] = True
+                else:
+                    largest = max(largest, length)
+                losses.on_sent(time_ns, packet, is_probe)
+            name = "quic:packet_sent" if sent else "quic:packet_received"
+            yield {"time": time_ns / 1e6, "name": name, "data": data}
+            if not sent:
+                yield from losses.on_acks(time_ns, packet)
 
 
 def _records(capture: Path) -> Iterator[tuple[int, bytes]]:
