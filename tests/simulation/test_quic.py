@@ -35,6 +35,17 @@ def test_bulk_flow_fills_the_link_and_names_its_stack() -> None:
     assert "noq 1.4" in text
 
 
+def test_upload_fills_the_return_direction_which_limits_it_as_tcp() -> None:
+    flows = {}
+    for transport in ("tcp", "quic"):
+        flow = {"transport": transport, "direction": "up", "workload": {"kind": "bulk"}, "variant": "cubic"}
+        flows[transport] = row(run({**flow, "pacing": True} if transport == "tcp" else flow))
+        limit = flows[transport]["limit"]
+        assert (limit["kind"], limit["hop"], limit["direction"]) == ("bottleneck", "dsl", "up"), transport
+    assert flows["quic"]["goodput_bps"] == pytest.approx(flows["tcp"]["goodput_bps"], rel=0.03)
+    assert 0.9e6 < flows["quic"]["goodput_bps"] < 0.97e6
+
+
 def test_transfer_ends_and_the_stack_has_controls_of_its_own() -> None:
     for control in ("variant", "noq-cubic", "noq-newreno", "noq-bbr3"):
         flow = row(run({"workload": {"kind": "transfer", "size": "2 MB"}, "quic": {"control": control}}))
