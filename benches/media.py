@@ -34,12 +34,12 @@ class Cost:
 
 
 def cost(binary: Path, case: str, repeats: int, valgrind: str | None) -> Cost:
-    runs = [json.loads(ns2_speed.run([str(binary), case, "--metered"]).output) for _ in range(repeats)]
+    runs = [json.loads(ns2_speed.run([str(binary), case]).output) for _ in range(repeats)]
     packets = int(runs[0]["data_packets"])
     ns = min(float(run["cpu_s"]) for run in runs) / packets * 1e9
     if valgrind is None:
         return Cost(packets, ns, None)
-    arguments = [case, "--metered", "--seconds", str(INSTRUCTIONS_SECONDS)]
+    arguments = [case, "--seconds", str(INSTRUCTIONS_SECONDS)]
     return Cost(packets, ns, programs.instructions_per_packet(valgrind, binary, arguments))
 
 

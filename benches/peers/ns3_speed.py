@@ -62,7 +62,7 @@ def run_theirs(program: Path, case: Case) -> tuple[int, ns2_speed.Child]:
 
 
 def run_ours(binary: Path, case: Case) -> tuple[int, ns2_speed.Child]:
-    child = ns2_speed.run([str(binary), case.ours, "--metered"])
+    child = ns2_speed.run([str(binary), case.ours])
     return int(json.loads(child.output)["data_packets"]), child
 
 

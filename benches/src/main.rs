@@ -1,6 +1,6 @@
 //! Runs one fixed scenario without recording and prints its cost as one line of JSON.
 //!
-//!     ackclock-bench CASE [--seconds S] [--variant NAME] [--metered]
+//!     ackclock-bench CASE [--seconds S] [--variant NAME]
 //!
 //!     ackclock-bench capture-write FILE PACKETS [MAX_PER_FLOW]
 //!     ackclock-bench capture-flood FILE SYNS
@@ -11,7 +11,7 @@
 //!     ackclock-bench runs FILE        a plan (docs/inside/plan.md) in each line, one after another
 //!     ackclock-bench replay QUEUE BITS_PER_SECOND SEED ARRIVALS       packets of a file at a queue
 //!
-//! `--metered`: every link measures its queue, as in runs with a summary.
+//! Every link measures its queue, as in runs with a summary.
 
 mod aqm;
 mod captures;
@@ -23,7 +23,7 @@ mod usage;
 use ackclock_core::endpoint::AnyEndpoint;
 use ackclock_core::tcp::Variant;
 use ackclock_core::{Rate, Time};
-use ackclock_sim::build::{BuiltNetwork, Metering, Role, build};
+use ackclock_sim::build::{BuiltNetwork, Role, build};
 use ackclock_sim::{Plan, tcp_of};
 use cases::Case;
 use serde::Serialize;
@@ -126,18 +126,16 @@ struct Selection {
     variant: &'static str,
     plan: Plan,
     repetitions: u32,
-    metering: Metering,
 }
 
 fn select() -> Result<Selection, String> {
     let mut words = std::env::args().skip(1);
     let names = [&cases::NAMES[..], &media::NAMES[..], &aqm::NAMES[..]].concat().join(", ");
-    let usage = || format!("usage: ackclock-bench CASE [--seconds S] [--variant NAME] [--metered], CASE one of {names}");
+    let usage = || format!("usage: ackclock-bench CASE [--seconds S] [--variant NAME], CASE one of {names}");
     let name = words.next().ok_or_else(usage)?;
-    let (mut metering, mut variant, mut seconds) = (Metering::Off, None, None);
+    let (mut variant, mut seconds) = (None, None);
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--metered" => metering = Metering::On,
             "--variant" => {
                 let named = words.next().and_then(|name| Variant::from_name(&name));
                 variant = Some(named.ok_or("--variant takes a congestion control of `ackclock list variants`")?);
@@ -150,12 +148,12 @@ fn select() -> Result<Selection, String> {
         }
     }
     if let Some(plan) = media::plan(&name, seconds).or_else(|| aqm::plan(&name, seconds)) {
-        return Ok(Selection { case: name, variant: "none", plan: plan?, repetitions: 1, metering });
+        return Ok(Selection { case: name, variant: "none", plan: plan?, repetitions: 1 });
     }
     let mut case = Case::from_name(&name).ok_or_else(usage)?;
     case.variant = variant.unwrap_or(case.variant);
     case.seconds = seconds.unwrap_or(case.seconds);
-    Ok(Selection { case: name, variant: case.variant.name(), plan: case.plan(), repetitions: case.repetitions, metering })
+    Ok(Selection { case: name, variant: case.variant.name(), plan: case.plan(), repetitions: case.repetitions })
 }
 
 fn measure(selection: &Selection) -> String {
@@ -186,7 +184,7 @@ fn measure(selection: &Selection) -> String {
 }
 
 fn run(selection: &Selection) -> Totals {
-    let mut built = build(&selection.plan, selection.metering);
+    let mut built = build(&selection.plan);
     let end = Time(selection.plan.duration_ps);
     built.network.run_until(end, &mut ());
     let BuiltNetwork { network, flows, .. } = &built;

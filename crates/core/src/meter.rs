@@ -70,6 +70,13 @@ impl LinkMeter {
         self.sent_packets += 1;
     }
 
+    /// Transmission of a packet that arrived at `since` and had to wait starts.
+    #[inline]
+    pub(crate) fn wait(&mut self, since: Time, starts: Time) {
+        self.queue_delay.add(starts - since);
+        self.packet_time += u128::from((starts - since.max(self.counted_to)).0);
+    }
+
     /// Adds the drops and marks between two states of an element's counters.
     #[inline]
     pub fn count(&mut self, before: Signals, after: Signals) {

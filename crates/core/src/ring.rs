@@ -1,5 +1,7 @@
 //! A FIFO ring of small `Copy` values, for packets in flight. Every hop of every packet uses one.
 
+use std::ops::Range;
+
 /// Doubles when full and never shrinks. The size is a power of two: an index wraps with one `and`.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
@@ -59,9 +61,10 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Number of values that satisfy `ahead`; all of them precede all others.
-    pub fn partition_point(&self, ahead: impl Fn(&T) -> bool) -> usize {
-        let (mut low, mut high) = (0, self.len);
+    /// The first place in `range` whose value does not satisfy `ahead`, or its end; all values that
+    /// satisfy it precede all others.
+    pub fn partition_point(&self, range: Range<usize>, ahead: impl Fn(&T) -> bool) -> usize {
+        let (mut low, mut high) = (range.start, range.end);
         while low < high {
             let middle = low + (high - low) / 2;
             if self.get(middle).is_some_and(&ahead) { low = middle + 1 } else { high = middle }
@@ -88,6 +91,32 @@ impl<T: Copy> Ring<T> {
         let at = self.slot(self.len);
         self.slots[at] = value;
         self.len += 1;
+    }
+
+    /// Appends a value if there is room for it.
+    #[inline]
+    pub fn push_within(&mut self, value: T) -> bool {
+        if self.len == self.slots.len() {
+            return false;
+        }
+        let at = self.slot(self.len);
+        self.slots[at] = value;
+        self.len += 1;
+        true
+    }
+
+    /// Doubles the capacity unless half of it is free; `filler` initialises the new slots.
+    pub fn make_room(&mut self, filler: T) {
+        if 2 * self.len >= self.slots.len() {
+            self.grow(filler);
+        }
+    }
+
+    /// Removes the first `n` values.
+    pub fn drop_front(&mut self, n: usize) {
+        let n = n.min(self.len);
+        self.head = self.slot(n);
+        self.len -= n;
     }
 
     #[inline]
@@ -145,7 +174,7 @@ mod tests {
             }
             let first = ring.front().copied().unwrap_or(i);
             for value in first..=i {
-                assert_eq!(ring.partition_point(|&v| v < value), (value - first) as usize);
+                assert_eq!(ring.partition_point(0..ring.len(), |&v| v < value), (value - first) as usize);
             }
         }
     }
@@ -164,6 +193,19 @@ mod tests {
                 if i % 7 == 0 {
                     ring.push_front(i);
                     model.push_front(i);
+                }
+                if i % 6 == 0 {
+                    if !ring.push_within(i) {
+                        prop_assert!(ring.len().is_power_of_two() || ring.is_empty());
+                        ring.make_room(i);
+                        prop_assert!(ring.push_within(i));
+                    }
+                    model.push_back(i);
+                }
+                if i % 11 == 0 {
+                    let n = i % 4;
+                    ring.drop_front(n);
+                    model.drain(..n.min(model.len()));
                 }
                 if i % 5 == 0 {
                     ring.insert(i % (ring.len() + 1), i);

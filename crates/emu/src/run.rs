@@ -22,7 +22,7 @@ use crate::server_ready::wait_for_server;
 use crate::tx_thread::TxThread;
 use ackclock_core::{Span, Time};
 use ackclock_sim::Plan;
-use ackclock_sim::build::{Metering, build, build_unfused};
+use ackclock_sim::build::{build, build_unfused};
 use ackclock_sim::plan::{Direction, Flow, WorkloadConfig};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -40,7 +40,7 @@ pub fn emulate(plan: &Plan, config: &EmulationConfig) -> Result<EmulationReport,
     let live = live_flows(plan)?;
     plan.check_user_code()?;
     // A log records where and when each packet was dropped, which fused elements do not report.
-    let built = if config.log.is_some() { build_unfused(plan) } else { build(plan, Metering::On) };
+    let built = if config.log.is_some() { build_unfused(plan) } else { build(plan) };
     let poller = Poller::new(!config.command.is_empty())?;
     let (mut namespaces, mut sockets) = Namespaces::create(config, live.len() as u32)?;
     poller.add(&sockets)?;

@@ -1,6 +1,6 @@
 //! One run: the network advances from one sample boundary to the next.
 
-use crate::build::{BuiltNetwork, Metering, build};
+use crate::build::{BuiltNetwork, build};
 use crate::capture::Captures;
 use crate::metrics::{MetricsSchedule, window};
 use crate::plan::{Plan, PlanError};
@@ -75,12 +75,12 @@ pub struct SteppedRun {
 impl SteppedRun {
     /// The run at time 0. `build` is [`build`] or, for a packet's place among the hops,
     /// [`build_unfused`](crate::build::build_unfused).
-    pub fn new(plan: &Plan, build: fn(&Plan, Metering) -> BuiltNetwork) -> Result<SteppedRun, RunError> {
+    pub fn new(plan: &Plan, build: fn(&Plan) -> BuiltNetwork) -> Result<SteppedRun, RunError> {
         if plan.flows.iter().any(|flow| flow.workload == (crate::plan::WorkloadConfig::Live {})) {
             return Err(RunError::Failed("a live flow needs real hosts: emulate it".into()));
         }
         plan.check_user_code()?;
-        let world = build(plan, Metering::On);
+        let world = build(plan);
         let window = window(plan, &world).map_err(RunError::Failed)?;
         let metrics = MetricsSchedule::new(plan, &world, window);
         let stride = Span((plan.duration_ps / 1000).max(1));

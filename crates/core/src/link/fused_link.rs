@@ -40,15 +40,15 @@ struct SingleLink {
 }
 
 impl FusedLink {
-    /// Without a `rate` the link is infinitely fast. `metered` keeps statistics of its queue.
-    pub fn new(rate: Option<Rate>, delay: Span, limit: Limit, framing: Framing, metered: bool) -> FusedLink {
-        FusedLink::with_stations(LinkConfig { rate, delay, limit, framing }, 1, Arc::default(), metered)
+    /// Without a `rate` the link is infinitely fast.
+    pub fn new(rate: Option<Rate>, delay: Span, limit: Limit, framing: Framing) -> FusedLink {
+        FusedLink::with_stations(LinkConfig { rate, delay, limit, framing }, 1, Arc::default())
     }
 
     /// One link per client, for `stations` clients; `clients` maps flows to clients.
-    pub fn with_stations(config: LinkConfig, stations: u32, clients: Arc<[u32]>, metered: bool) -> FusedLink {
-        let others = (1..stations).map(|_| LindleyQueue::new(metered)).collect();
-        let link = SingleLink { config, before: Default::default(), queue: LindleyQueue::new(metered), others };
+    pub fn with_stations(config: LinkConfig, stations: u32, clients: Arc<[u32]>) -> FusedLink {
+        let others = (1..stations).map(|_| LindleyQueue::new()).collect();
+        let link = SingleLink { config, before: Default::default(), queue: LindleyQueue::new(), others };
         FusedLink { links: vec![link], clients, clocks: Vec::new(), in_flight: InFlightByArrival::new() }
     }
 
@@ -100,7 +100,7 @@ impl FusedLink {
         true
     }
 
-    /// Packets that reached the end of the link `queue` before `now`; 0 without a meter.
+    /// Packets that reached the end of the link `queue` before `now`.
     pub fn delivered(&mut self, now: Time, queue: QueueId) -> u64 {
         self.queue_at(queue).map_or(0, |(config, queue)| queue.delivered(&config, now))
     }
@@ -160,10 +160,10 @@ impl Element for FusedLink {
     }
 
     fn meter(&mut self, now: Time, queue: QueueId) -> Option<&mut LinkMeter> {
-        self.queue_at(queue).and_then(|(config, queue)| queue.meter(&config, now))
+        self.queue_at(queue).map(|(config, queue)| queue.meter(&config, now))
     }
 
     fn sample(&mut self, now: Time, queue: QueueId) -> Option<QueueSample> {
-        self.queue_at(queue).and_then(|(config, queue)| queue.sample(&config, now))
+        self.queue_at(queue).map(|(config, queue)| queue.sample(&config, now))
     }
 }

@@ -98,6 +98,13 @@ impl DenseCounts {
 }
 
 impl LogBins {
+    /// Adds a value `n` times.
+    pub fn add_many(&mut self, value: u64, n: u64) {
+        let bin = bin_of(value);
+        self.counts.extend_to(bin);
+        self.counts.counts[bin - self.counts.first] += n as u32;
+    }
+
     /// Adds all values of another.
     pub fn merge(&mut self, other: &LogBins) {
         let (counts, added) = (&mut self.counts, &other.counts);

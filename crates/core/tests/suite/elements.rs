@@ -62,7 +62,7 @@ impl Recipe {
         let tail = |limit: Limit| AnyQueue::DropTail(DropTail::new(limit));
         match self.clone() {
             Recipe::FusedLink { bps, delay, limit, framing } => {
-                FusedLink::new(bps.map(Rate::from_bps), delay, limit, framing, true).into()
+                FusedLink::new(bps.map(Rate::from_bps), delay, limit, framing).into()
             }
             Recipe::RateLink { bps, limit, framing } => RateLink::new(Rate::from_bps(bps), framing, tail(limit)).into(),
             Recipe::TraceLink { times_ms, limit, framing } => {

@@ -42,7 +42,7 @@ fn packet_in_transmission_does_not_count_against_the_limit() {
         (Limit::NONE, vec![0, 1, 2, 3]),
     ] {
         let link = RateLink::new(Rate::from_bps(8_000_000), Framing::None, tail(limit));
-        let wire = FusedLink::new(Some(Rate::from_bps(8_000_000)), Span::ZERO, limit, Framing::None, false);
+        let wire = FusedLink::new(Some(Rate::from_bps(8_000_000)), Span::ZERO, limit, Framing::None);
         assert_eq!(travel(link, &burst, Driver::Steps).numbers(), passes, "{limit:?}");
         assert_eq!(travel(wire, &burst, Driver::Steps).numbers(), passes, "{limit:?}");
     }
@@ -69,7 +69,7 @@ fn header_compression_shortens_the_transmission_and_not_the_packet() {
 
 #[test]
 fn fused_link_without_rate_adds_only_its_delay() {
-    let wire = FusedLink::new(None, Span::from_ms(3), Limit::packets(0), Framing::None, true);
+    let wire = FusedLink::new(None, Span::from_ms(3), Limit::packets(0), Framing::None);
     assert_eq!(left_us(&travel(wire, &at(&[(0, 1500), (0, 1500), (5, 40)]), Driver::Steps)), [(3000, 0), (3000, 1), (3005, 2)]);
 }
 

@@ -20,7 +20,7 @@ fn rate_link(bps: u64, limit: Limit, framing: Framing) -> RateLink {
 }
 
 fn wire(bps: u64, delay: Span, limit: Limit, framing: Framing) -> FusedLink {
-    FusedLink::new(Some(Rate::from_bps(bps)), delay, limit, framing, true)
+    FusedLink::new(Some(Rate::from_bps(bps)), delay, limit, framing)
 }
 
 fn rates() -> impl Strategy<Value = u64> {
@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn stations_of_a_fused_link_match_separate_links(traffic in traffic(80), bps in rates(), limit in limits(), owners in prop::collection::vec(0u32..3, 80)) {
         let config = LinkConfig { rate: Some(Rate::from_bps(bps)), delay: Span::from_ms(2), limit, framing: Framing::None };
-        let shared = travel(FusedLink::with_stations(config, 3, owners.clone().into(), true), &traffic, Driver::Steps);
+        let shared = travel(FusedLink::with_stations(config, 3, owners.clone().into()), &traffic, Driver::Steps);
         for owner in 0..3 {
             let of_owner = |number: u32| owners.get(number as usize) == Some(&owner);
             let own: Vec<Arrival> = traffic.iter().copied().filter(|a| of_owner(a.number)).collect();

@@ -73,7 +73,6 @@ impl Setup {
                 Span::ZERO,
                 Limit::packets(path.packets),
                 Framing::None,
-                false,
             ));
             let loss = b.element(Loss::new(&LossConfig::Bernoulli { mean: path.loss }, rng.clone(), rng));
             let delay = b.element(Delay::new(path.delay));

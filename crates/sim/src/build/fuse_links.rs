@@ -2,7 +2,7 @@
 //! fused into one element, which handles a packet once instead of once a hop.
 
 use super::hop::{Chain, HopBuilder, Link, tunnel_entered};
-use super::{BuildOptions, DirectedHop, Metering, host_queue, media};
+use super::{DirectedHop, host_queue, media};
 use crate::plan::{Capture, Direction, End, Hop, Plan};
 use ackclock_core::NodeId;
 use ackclock_core::element::{Port, QueueId};
@@ -10,16 +10,14 @@ use ackclock_core::link::FusedLink;
 use ackclock_core::network::{NetworkBuilder, Route};
 use std::sync::Arc;
 
-/// Adds all hops: in path order from the server, down before up.
-pub(super) fn add(plan: &Plan, options: &BuildOptions, builder: &mut NetworkBuilder) -> Vec<DirectedHop> {
-    let &BuildOptions { metering, unfused } = options;
+/// Adds all hops: in path order from the server, down before up. `unfused`: each hop is a link of its own.
+pub(super) fn add(plan: &Plan, unfused: bool, builder: &mut NetworkBuilder) -> Vec<DirectedHop> {
     let clients: Arc<[u32]> = plan.flows.iter().map(|f| f.client).collect();
     let media = media::add(plan, builder);
     let mut directed_hops = Vec::new();
     for direction in Direction::BOTH {
         let mut path = PathBuilder {
             plan,
-            metering,
             unfused,
             direction,
             clients: &clients,
@@ -43,7 +41,6 @@ pub(super) fn add(plan: &Plan, options: &BuildOptions, builder: &mut NetworkBuil
 /// Adds the hops of one direction in the order in which packets cross them.
 struct PathBuilder<'a> {
     plan: &'a Plan,
-    metering: Metering,
     unfused: bool,
     direction: Direction,
     /// Client of each flow.
@@ -67,8 +64,7 @@ impl PathBuilder<'_> {
         let hop: &Hop = &self.plan.hops[at];
         let Some(config) = hop.direction(self.direction) else { return };
         let separate_delay = host_queue::bounds_any_sender(self.plan, at, self.direction);
-        let mut hop_builder =
-            HopBuilder::new(self.plan.seed, hop, self.direction, config, self.metering).with_tunnels(self.plan, at);
+        let mut hop_builder = HopBuilder::new(self.plan.seed, hop, self.direction, config).with_tunnels(self.plan, at);
         hop_builder.unfused = separate_delay;
         if separate_delay {
             self.close();

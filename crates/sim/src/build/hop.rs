@@ -2,7 +2,7 @@
 //! policer, shaper, queue and rate, outage, loss, duplication, delay, jitter, reordering, handover, ACK reconstruction, exit of the
 //! tunnel.
 
-use super::{Metering, queue};
+use super::queue;
 use crate::plan::{Direction, Hop, HopDirection, Plan, RatePlan, Tunnel};
 use ackclock_core::element::{Port, QueueId};
 use ackclock_core::impairment::{Delay, Duplicate, Handover, HandoverConfig, Jitter, Loss, Outage, Reorder, VaryingDelay};
@@ -101,7 +101,6 @@ pub struct HopBuilder<'a> {
     hop: &'a Hop,
     direction: Direction,
     config: &'a HopDirection,
-    metered: bool,
     /// The link has no delay of its own: a packet that leaves the link has just left the queue.
     pub unfused: bool,
     /// Transmission opportunities of a recorded rate, shared by all clients.
@@ -118,22 +117,12 @@ pub fn tunnel_entered(plan: &Plan, hop: usize, direction: Direction) -> Option<(
 }
 
 impl<'a> HopBuilder<'a> {
-    pub fn new(seed: u64, hop: &'a Hop, direction: Direction, config: &'a HopDirection, metering: Metering) -> HopBuilder<'a> {
+    pub fn new(seed: u64, hop: &'a Hop, direction: Direction, config: &'a HopDirection) -> HopBuilder<'a> {
         let times_ms = match &config.rate {
             Some(RatePlan::Trace { times_ms, .. }) => times_ms.as_slice().into(),
             _ => Arc::default(),
         };
-        HopBuilder {
-            seed,
-            hop,
-            direction,
-            config,
-            metered: metering == Metering::On,
-            unfused: false,
-            times_ms,
-            enters: None,
-            leaves: None,
-        }
+        HopBuilder { seed, hop, direction, config, unfused: false, times_ms, enters: None, leaves: None }
     }
 
     /// With the tunnels that begin and end at this hop, number `at` of the plan.
@@ -179,7 +168,7 @@ impl<'a> HopBuilder<'a> {
             _ => Limit::NONE,
         };
         let delay = if self.link_delays() { self.config.delay } else { Span::ZERO };
-        Link::FusedLink(FusedLink::with_stations(LinkConfig { rate, delay, limit, framing }, stations, clients, self.metered))
+        Link::FusedLink(FusedLink::with_stations(LinkConfig { rate, delay, limit, framing }, stations, clients))
     }
 
     fn queue_is_plain(&self) -> bool {

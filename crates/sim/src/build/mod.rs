@@ -62,37 +62,25 @@ pub struct BuiltNetwork {
     pub flows: Vec<FlowEndpoints>,
 }
 
-/// Whether links measure their queues. Benchmarks turn it off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metering {
-    On,
-    Off,
-}
-
 /// Builds the network at time 0.
-pub fn build(plan: &Plan, metering: Metering) -> BuiltNetwork {
-    assemble(plan, &BuildOptions { metering, unfused: false })
+pub fn build(plan: &Plan) -> BuiltNetwork {
+    assemble(plan, false)
 }
 
 /// Builds the network with one link for each hop. A `FusedLink` of several hops decides about a
 /// drop when the packet arrives at the first hop; here each drop happens at its own hop and time.
 pub fn build_unfused(plan: &Plan) -> BuiltNetwork {
-    assemble(plan, &BuildOptions { metering: Metering::On, unfused: true })
+    assemble(plan, true)
 }
 
-struct BuildOptions {
-    metering: Metering,
-    /// Each hop is a link of its own.
-    unfused: bool,
-}
-
-fn assemble(plan: &Plan, options: &BuildOptions) -> BuiltNetwork {
+/// `unfused`: each hop is a link of its own.
+fn assemble(plan: &Plan, unfused: bool) -> BuiltNetwork {
     let mut builder = NetworkBuilder::default();
     if !plan.captures.is_empty() {
         builder.separate_arrivals();
     }
     let routed = autorate::with_pings(plan);
-    let directed_hops = fuse_links::add(&routed, options, &mut builder);
+    let directed_hops = fuse_links::add(&routed, unfused, &mut builder);
     let flows = endpoints::add(plan, &directed_hops, &mut builder);
     proxies::connect(plan, &flows, &mut builder);
     let pings = autorate::add(plan, &directed_hops, &mut builder);

@@ -1,6 +1,6 @@
 //! The window of the metrics: the whole run, the time in which all flows run, or a given interval.
 
-use crate::build::{BuiltNetwork, Metering, Role, build};
+use crate::build::{BuiltNetwork, Role, build};
 use crate::finished_at;
 use crate::plan::{Measure, Plan};
 use ackclock_core::{Span, Time};
@@ -35,7 +35,7 @@ fn first_completion(plan: &Plan, until: Time) -> Option<Time> {
     if !plan.flows.iter().any(|f| matches!(f.workload, crate::plan::WorkloadConfig::Transfer { .. })) {
         return None;
     }
-    let mut world = build(plan, Metering::Off);
+    let mut world = build(plan);
     let step = Span((until.0 / 1000).max(1));
     let mut now = Time::ZERO;
     while now < until {

@@ -7,7 +7,7 @@ use ackclock_core::network::EndpointId;
 use ackclock_core::packet::{Body, Packet};
 use ackclock_core::probe::Probe;
 use ackclock_sim::Plan;
-use ackclock_sim::build::{Metering, build};
+use ackclock_sim::build::build;
 use serde_json::{Value, json};
 
 /// What both ends of one flow send and receive.
@@ -47,7 +47,7 @@ fn packets_of(name: &str, hops: &Value, flows: &[Value], end: u64) -> Vec<String
     plan["clients"] = json!(clients);
     let plan = Plan::from_json(&plan.to_string()).expect("a good plan");
     let number = plan.flows.iter().position(|flow| flow.name == name).expect("the flow");
-    let mut built = build(&plan, Metering::Off);
+    let mut built = build(&plan);
     let mut watched = Watched { ends: [built.flows[number].server, built.flows[number].client], seen: Vec::new() };
     built.network.run_until(Time(end), &mut watched);
     watched.seen

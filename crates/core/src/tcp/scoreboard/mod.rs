@@ -175,7 +175,7 @@ impl Scoreboard {
     }
     /// The segment that contains `seq` has been sent more than once.
     pub fn was_retransmitted(&self, seq: u64) -> bool {
-        let at = self.ring.partition_point(|sent| sent.end() <= seq);
+        let at = self.ring.partition_point(0..self.ring.len(), |sent| sent.end() <= seq);
         self.ring.get(at).is_some_and(|sent| sent.seq <= seq && sent.sends > 1)
     }
     pub fn first(&self) -> Option<&SentSegment> {

@@ -74,6 +74,6 @@ impl Scoreboard {
         let (Some(first), Some(middle)) = (self.ring.front(), self.ring.get(last / 2)) else { return 0 };
         let guess = (seq.saturating_sub(first.seq) / u64::from(middle.len.max(1))).min(last as u64) as usize;
         let hit = self.ring.get(guess).is_some_and(|s| s.seq <= seq && seq < s.end());
-        if hit { guess } else { self.ring.partition_point(|s| s.end() <= seq) }
+        if hit { guess } else { self.ring.partition_point(0..self.ring.len(), |s| s.end() <= seq) }
     }
 }

@@ -300,8 +300,7 @@ pub(super) mod tests {
         ALLOWED.set(fast);
         ACKS.set(0);
         let mut b = Network::builder();
-        let link =
-            || FusedLink::new(Some(Rate::from_bps(10_000_000)), Span::from_ms(10), Limit::packets(20), Framing::None, false);
+        let link = || FusedLink::new(Some(Rate::from_bps(10_000_000)), Span::from_ms(10), Limit::packets(20), Framing::None);
         let (there, back) = (b.element(link()), b.element(link()));
         let packets = vec![150, 700, 701, 705, 1200, 1201, 1203, 2890, 2999, 3000];
         let lost = LossConfig::List { packets, of: ListedPackets::Data };
