@@ -23,6 +23,12 @@ impl LimitingWindow {
         (self.until, self.window, self.srtt) = (now, window, srtt);
     }
 
+    /// A window of `window` bytes on a path of this RTT is in force: what it limits continues.
+    #[inline]
+    pub fn continues(&self, window: u64, srtt: Span) -> bool {
+        self.window == window && self.srtt == srtt
+    }
+
     /// The window of the last [`begin`](Self::begin) limited the sender until `now`.
     pub fn extend(&mut self, now: Time) {
         let span = now - self.until;

@@ -159,6 +159,12 @@ impl Sender {
 
     #[inline]
     pub(super) fn note_limit(&mut self, now: Time, limit: SendLimit) {
+        if limit == SendLimit::ReceiveWindow && self.limit == limit {
+            if !self.stats.limiting_window.continues(self.peer_window, self.rtt.srtt().unwrap_or_default()) {
+                self.note_window(now);
+            }
+            return;
+        }
         if self.limit == SendLimit::ReceiveWindow || limit == SendLimit::ReceiveWindow {
             self.note_window(now);
         }
@@ -169,7 +175,7 @@ impl Sender {
         }
     }
 
-    /// The receive window limits until `now`, or from then on.
+    /// The receive window limits until `now`, or from then on, or both with what has changed.
     #[cold]
     fn note_window(&mut self, now: Time) {
         if self.limit == SendLimit::ReceiveWindow {
