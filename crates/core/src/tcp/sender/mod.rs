@@ -33,6 +33,7 @@ use idle_restart::CwndUsage;
 pub use path_mtu::MIN_PATH_MTU;
 use path_mtu::{PathMtuSearch, ReportedMtu};
 use psh::TsoBurst;
+use tso_packet::BurstInputs;
 use tsq::Tsq;
 use window_cut::SenderWindowCut;
 use write_queue::WriteQueue;
@@ -131,6 +132,8 @@ pub struct Sender {
     path_metrics: Option<SharedPathMetrics>,
     /// What waits, where Linux's packets divide it.
     writes: Option<Box<WriteQueue>>,
+    /// The last size of a burst, and what it followed from.
+    last_burst: (BurstInputs, u32),
     /// Doublings of the persist timer's interval.
     pub(super) probe_backoff: u32,
     /// Payload of a full segment when windows are large.
@@ -254,6 +257,7 @@ impl Sender {
             writes: in_packets.then(|| Box::new(WriteQueue::new(STREAM_START))),
             in_packets,
             persists: in_packets && config.linux_rules.has(LinuxRule::PersistTimer),
+            last_burst: (BurstInputs::default(), 0),
             probe_backoff: 0,
             full_segment: config.segment,
             reported_mtu: None,

@@ -17,6 +17,57 @@ const RTT_UNIT: Span = Span::from_us(512);
 /// Below this pacing rate, in bits per second, BBR sends segment by segment (`bbr_min_tso_segs()`).
 const BBR_SINGLE_RATE: f64 = 1.2e6;
 
+/// What bounds the next burst: cwnd, the segments that the host sends at once, and the segments that
+/// both allow.
+struct Quota {
+    window: f64,
+    burst: u32,
+    segments: u32,
+}
+
+/// Segments of the next burst: at most half of the window, so that two bursts are in flight
+/// (`tcp_cwnd_test()`), and what the host sends at once.
+#[inline]
+fn quota(window: f64, in_flight: u32, burst: u32) -> u32 {
+    let cwnd = window as u32;
+    (cwnd / 2).max(1).min(cwnd.saturating_sub(in_flight).max(1)).min(burst)
+}
+
+/// What the size of a burst depends on, besides the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct BurstInputs {
+    /// The congestion control's rate in segments per second, if it has one. Only without one the next
+    /// two count: segments, and whether the window is far below ssthresh.
+    paced: Option<f64>,
+    window: f64,
+    slow_start: bool,
+    srtt: Option<Span>,
+    min_rtt: Option<Span>,
+    /// Payload of a full segment, without and with the SACK blocks that it carries now.
+    segment: u32,
+    segment_now: u32,
+}
+
+impl BurstInputs {
+    #[inline(never)]
+    fn segments(&self, tso: TsoAutosize) -> u32 {
+        let (rate, min) = match self.paced {
+            None => (self.unpaced_rate(), tso.min_segments),
+            Some(rate) if rate * f64::from(self.segment) * 8.0 < BBR_SINGLE_RATE => (rate, 1),
+            Some(rate) => (rate, tso.min_segments),
+        };
+        let halvings = self.min_rtt.map_or(u64::MAX, |min| min.0 / RTT_UNIT.0);
+        let more = if halvings < u64::from(u32::BITS) { tso.max_bytes >> halvings } else { 0 };
+        TsoAutosize { min_segments: min, ..tso }.burst_with(rate, self.segment_now, more)
+    }
+
+    /// The pacing rate that Linux keeps for flows that it does not pace, in segments per second
+    /// (`tcp_update_pacing_rate()`).
+    fn unpaced_rate(&self) -> f64 {
+        self.srtt.map_or(f64::INFINITY, |srtt| pacer::window_rate(self.window, srtt, self.slow_start))
+    }
+}
+
 impl Sender {
     /// Payload of a full segment beside the SACK blocks that it carries (`tcp_current_mss()`).
     #[inline]
@@ -46,23 +97,16 @@ impl Sender {
     /// one, even if the peer's window then holds it (`tcp_grow_skb()`).
     #[inline]
     fn try_burst(&mut self, now: Time, socket: &Socket, in_flight: u32) -> Result<BurstPlan, SendLimit> {
-        let quota = self.quota(in_flight);
+        let (window, burst) = (self.window(), self.repeated_burst_segments());
+        let quota = quota(window, in_flight, burst);
         let (next, wanted) = (self.next, u64::from(quota) * u64::from(self.segment_now()));
-        if self.room(in_flight)
+        if f64::from(in_flight) + 1.0 <= window
             && self.pacer.is_none_or(|pacer| now >= pacer.next())
             && let Some(writes) = &mut self.writes
         {
             writes.grow_first(next, wanted);
         }
-        self.plan_of_quota(now, socket, in_flight, quota)
-    }
-
-    /// Segments of the next burst: at most half of the window, so that two bursts are in flight
-    /// (`tcp_cwnd_test()`), and what the host sends at once.
-    #[inline]
-    fn quota(&self, in_flight: u32) -> u32 {
-        let cwnd = self.window() as u32;
-        (cwnd / 2).max(1).min(cwnd.saturating_sub(in_flight).max(1)).min(self.burst_segments())
+        self.plan_of_quota(now, socket, in_flight, &Quota { window, burst, segments: quota })
     }
 
     #[inline(never)]
@@ -115,43 +159,51 @@ impl Sender {
     /// Segments that the host sends at once: what the pacing rate carries in a millisecond, and more
     /// on short paths (`tcp_tso_autosize()`, `tcp_tso_rtt_log` of ip-sysctl.rst).
     pub(super) fn burst_segments(&self) -> u32 {
-        let Some(tso) = self.config.tso else { return 1 };
-        let segment = self.segment_now();
-        let (rate, min) = match self.cc.pacing_rate() {
-            None => (self.unpaced_rate(), tso.min_segments),
-            Some(rate) if rate * f64::from(self.segment) * 8.0 < BBR_SINGLE_RATE => (rate, 1),
-            Some(rate) => (rate, tso.min_segments),
-        };
-        let halvings = self.rtt.min().map_or(u64::MAX, |min| min.0 / RTT_UNIT.0);
-        let more = if halvings < u64::from(u32::BITS) { tso.max_bytes >> halvings } else { 0 };
-        TsoAutosize { min_segments: min, ..tso }.burst_with(rate, segment, more)
+        self.config.tso.map_or(1, |tso| self.burst_inputs().segments(tso))
     }
 
-    /// The pacing rate that Linux keeps for flows that it does not pace, in segments per second
-    /// (`tcp_update_pacing_rate()`).
-    fn unpaced_rate(&self) -> f64 {
-        let Some(srtt) = self.rtt.srtt() else { return f64::INFINITY };
+    /// As `burst_segments`. Before and after the packet that an ACK lets go it is the same.
+    fn repeated_burst_segments(&mut self) -> u32 {
+        let Some(tso) = self.config.tso else { return 1 };
+        let inputs = self.burst_inputs();
+        if self.last_burst.0 != inputs {
+            self.last_burst = (inputs, inputs.segments(tso));
+        }
+        self.last_burst.1
+    }
+
+    #[inline]
+    fn burst_inputs(&self) -> BurstInputs {
+        let paced = self.cc.pacing_rate();
         let cwnd = self.cc.cwnd();
-        let segments = libm::floor(cwnd).max(f64::from(self.scoreboard.len()));
-        pacer::window_rate(segments, srtt, cwnd < self.cc.ssthresh() / 2.0)
+        BurstInputs {
+            paced,
+            window: if paced.is_some() { 0.0 } else { libm::floor(cwnd).max(f64::from(self.scoreboard.len())) },
+            slow_start: paced.is_none() && cwnd < self.cc.ssthresh() / 2.0,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            segment: self.segment,
+            segment_now: self.segment_now(),
+        }
     }
 
     /// Where the next packet ends, what it carries, and the packet of the queue that it is of.
     /// `in_flight` and cwnd are taken to allow at least one segment.
     pub(super) fn plan_burst(&self, now: Time, socket: &Socket, in_flight: u32) -> Result<BurstPlan, SendLimit> {
-        self.plan_of_quota(now, socket, in_flight, self.quota(in_flight))
+        let (window, burst) = (self.window(), self.burst_segments());
+        self.plan_of_quota(now, socket, in_flight, &Quota { window, burst, segments: quota(window, in_flight, burst) })
     }
 
     #[inline]
-    fn plan_of_quota(&self, now: Time, socket: &Socket, in_flight: u32, quota: u32) -> Result<BurstPlan, SendLimit> {
+    fn plan_of_quota(&self, now: Time, socket: &Socket, in_flight: u32, quota: &Quota) -> Result<BurstPlan, SendLimit> {
         let probing = !self.recovery.active() && self.recovery.is_probing();
         let holds = |short: bool| {
             let all = self.writes.as_ref().is_some_and(|writes| writes.pushes == Pushes::All);
             short && !probing && all && self.holds_small_segment(socket)
         };
         let segment = u64::from(self.segment_now()).min(self.send_buffer.max(1));
-        let cwnd = self.window() as u32;
-        let burst = u64::from(quota) * segment;
+        let cwnd = quota.window as u32;
+        let burst = u64::from(quota.segments) * segment;
         // The FIN follows what is written, and an application may close with its first write.
         let written = socket.written.saturating_add(STREAM_START);
         let divided = self.writes.as_ref().is_none_or(|writes| writes.holds_all(written));
@@ -176,7 +228,7 @@ impl Sender {
                 return Err(SendLimit::Application);
             }
         } else {
-            if self.defers(now, &packet, fin, in_flight) {
+            if self.defers(now, &packet, fin, in_flight, quota) {
                 return Err(if usable < u64::from(cwnd.saturating_sub(in_flight)) * segment {
                     SendLimit::ReceiveWindow
                 } else {
@@ -261,17 +313,17 @@ impl Sender {
 
     /// A packet of several segments waits for an ACK that is due soon and lets it grow
     /// (`tcp_tso_should_defer()`).
-    fn defers(&self, now: Time, packet: &NextPacket, fin: bool, in_flight: u32) -> bool {
+    fn defers(&self, now: Time, packet: &NextPacket, fin: bool, in_flight: u32, quota: &Quota) -> bool {
         let recent = self.last_send.is_some_and(|last| now < last + psh::MAX_DEFER);
         if !recent || !psh::may_defer(&self.config, self.pacer.is_some()) || self.is_reducing() {
             return false;
         }
         let (Some(srtt), Some(oldest)) = (self.rtt.srtt(), self.scoreboard.first()) else { return false };
-        let (segment, cwnd) = (u64::from(self.segment), self.window() as u64);
+        let (segment, cwnd) = (u64::from(self.segment), quota.window as u64);
         let congestion = cwnd.saturating_sub(u64::from(in_flight)) * segment;
         let (limit, len) = (self.usable_window(in_flight).min(congestion), packet.end - self.next);
         let third = self.peer_window.min(cwnd * segment) / u64::from(self.config.tso_win_divisor.max(1));
-        limit < u64::from(self.burst_segments()) * segment
+        limit < u64::from(quota.burst) * segment
             && (packet.last || limit < len)
             && limit < third
             && now - oldest.sent_at + Span(srtt.0 / 2).min(psh::MAX_DEFER) >= srtt
