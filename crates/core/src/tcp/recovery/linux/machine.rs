@@ -744,16 +744,13 @@ impl State {
             }
             return self.timer.apply(ctx);
         }
-        let alone = ctx.scoreboard.len() == 1;
-        if alone || self.timer.pending == Pending::Probe || self.timer.pending == Pending::None {
-            if alone {
+        // The probe's timer would replace the RTO.
+        if probe || !self.schedule_probe(false, ctx) {
+            if ctx.scoreboard.len() == 1 {
                 self.timer.set_rto(self.settings.wheel, ctx);
-            } else {
+            } else if matches!(self.timer.pending, Pending::Probe | Pending::None) {
                 self.rearm_rto(ctx);
             }
-        }
-        if !probe {
-            self.schedule_probe(false, ctx);
         }
         self.timer.apply(ctx);
     }
