@@ -20,7 +20,7 @@ from peers import ns2_speed
 PLAIN = "plain-6"
 MEDIA = ("wimax-6", "wlan-6", "grants-6")
 MAX_RATIO = {"wimax-6": 3.0}
-MAX_INSTRUCTIONS = {"wlan-6": 3500, "grants-6": 4200}
+MAX_INSTRUCTIONS = {"wimax-6": 2500, "wlan-6": 3500, "grants-6": 3900}
 INSTRUCTIONS_SECONDS = 10
 
 
