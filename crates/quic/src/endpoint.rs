@@ -18,8 +18,8 @@ use bytes::{Bytes, BytesMut};
 use noq_proto::congestion::{Bbr3Config, Controller, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{
-    AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, EndpointConfig, Event,
-    FourTuple, MtuDiscoveryConfig, PathId, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
+    AckFrequencyConfig, ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint,
+    EndpointConfig, Event, FourTuple, MtuDiscoveryConfig, PathId, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
 };
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -84,6 +84,9 @@ pub struct QuicEndpoint {
     first_sent: Option<Time>,
     /// When the connection ended by an error, and which.
     error: Option<(Time, String)>,
+    /// The peer has closed the connection, or was answered once after this end had (RFC 9000, 10.2): what
+    /// arrives now is discarded. noq 1.4 panics over a damaged packet there.
+    is_deaf: bool,
     shown: Arc<Shown>,
     /// What limits the sender since when, and the time by what limited it before.
     limit: (SendLimit, Time),
@@ -280,6 +283,7 @@ impl QuicEndpoint {
             finished: None,
             first_sent: None,
             error: None,
+            is_deaf: false,
             shown,
             limit: (SendLimit::Application, Time::NEVER),
             limited: Default::default(),
@@ -340,6 +344,7 @@ impl QuicEndpoint {
             match event {
                 Event::Connected => self.socket.established = true,
                 Event::ConnectionLost { reason } => {
+                    self.is_deaf |= !matches!(reason, ConnectionError::TransportError(_) | ConnectionError::LocallyClosed);
                     self.error.get_or_insert((now, reason.to_string()));
                     self.socket.peer_closed = true;
                 }
@@ -571,8 +576,11 @@ impl QuicEndpoint {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some((own, connection)) = self.connection.as_mut()
                     && *own == handle
+                    && !self.is_deaf
                 {
+                    let was_closed = connection.get_mut().is_closed();
                     connection.get_mut().handle_event(event);
+                    self.is_deaf = was_closed;
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {

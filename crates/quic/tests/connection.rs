@@ -268,7 +268,8 @@ fn client_that_knows_its_server_sends_data_in_its_first_flight() {
     assert!((86.0..95.0).contains(&full) && (45.0..50.0).contains(&zero_rtt), "{full} {zero_rtt}");
 }
 
-/// A transfer over a path that damages packets: it ends, or the connection does.
+/// A transfer over a path that damages packets: it ends, or the connection does. What arrives is not checked: nothing
+/// authenticates a packet here, and a damaged STREAM frame may be data of another stream.
 fn damaged_transfer(seed: u64) {
     let configs = [
         QuicConfig::default(),
@@ -283,7 +284,6 @@ fn damaged_transfer(seed: u64) {
     let share = [0.01, 0.1, 0.5][seed as usize / 3 % 3];
     line.damage = Some(Damage { rng: Rng::for_element(seed, "damage"), share });
     line.run(at(5.0), |_, _| false);
-    assert!(line.ends[CLIENT].transport().received <= 100_000);
 }
 
 #[test]
