@@ -59,14 +59,16 @@ def document(of: list[Check]) -> dict[str, Any]:
     return {"checks": [asdict(check) for check in of]}
 
 
-def table(of: list[Check]) -> Table:
-    """For the terminal; remedies stand below."""
+def table(of: list[Check], *, every: bool = False) -> Table:
+    """For the terminal, one screen: what was found and the remedy of what is missing stand below;
+    with `every` what was found of each has a column.
+    """
     from ackclock.terminal import text_table
 
-    rows = text_table("", ["check", "works", "needed for", "found"], [])
+    rows = text_table("", ["check", "works", "needed for", *(["found"] if every else [])], [])
     for check in of:
-        rows.add_row(check.name, "yes" if check.works else "no", check.needed_for, check.found)
-    rows.caption = "\n".join(f"{check.name}: {check.remedy}." for check in of if check.remedy)
+        rows.add_row(check.name, "yes" if check.works else "no", check.needed_for, *([check.found] if every else []))
+    rows.caption = "\n".join(f"{check.name}: {check.found}; {check.remedy}." for check in of if check.remedy)
     return rows
 
 

@@ -13,6 +13,7 @@ from ackclock.doctor import Check, checks, table
 from ackclock.errors import InputError
 from ackclock.input.link import packaged_links
 from ackclock.overview import overview
+from ackclock.terminal import PROMPT, SCREEN
 
 LINK = """title = "a line"
 [[hop]]
@@ -139,4 +140,15 @@ def test_checks_have_a_remedy_exactly_where_something_is_missing(capsys: pytest.
 
 def test_remedy_stands_below_the_checks() -> None:
     rows = table([Check("tea", "engineers", False, "no kettle", "boil water")])
-    assert rows.caption == "tea: boil water."
+    assert rows.caption == "tea: no kettle; boil water."
+
+
+def test_checks_of_this_machine_are_one_screen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(SCREEN[0]))
+    assert cli.run(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= SCREEN[1] - PROMPT and max(map(len, lines)) <= SCREEN[0]
+    assert cli.run(["doctor", "--all"]) == 0
+    assert " variants, " in capsys.readouterr().out
