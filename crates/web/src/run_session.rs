@@ -121,7 +121,7 @@ pub fn felt(summary: &str) -> Result<Felt, String> {
 /// of its own here, so that a packet's time in its queue is known; the events are those of the run.
 pub fn packets(plan: &str, from_s: f64, to_s: f64) -> Result<PacketRows, String> {
     let plan = checked(plan)?;
-    let mut run = SteppedRun::new(&plan, |plan, _| build_unfused(plan)).map_err(|error| error.to_string())?;
+    let mut run = SteppedRun::new(&plan, build_unfused).map_err(|error| error.to_string())?;
     // The run stops at each thousandth of its duration at least: from the last stop before the
     // interval to the first after it.
     let stop = Span(plan.duration_ps / 1000);
