@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn first_two_clusters_have_3_and_6_times_the_start_and_others_twice_the_target() {
         let mut probing = Probing::new(BOUNDS);
-        let mut rate = |probing: &mut Probing| probing.next(Time::ZERO).map(|cluster| cluster.bps);
+        let rate = |probing: &mut Probing| probing.next(Time::ZERO).map(|cluster| cluster.bps);
         assert_eq!([rate(&mut probing), rate(&mut probing), rate(&mut probing)], [Some(900e3), Some(1.8e6), None]);
         probing.on_target(at(100.0), 1.2e6);
         assert_eq!(rate(&mut probing), None, "below 0.7 times the last one");
