@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ackclock.errors import InputError, not_writable
+from ackclock.errors import not_writable
 from ackclock.fitting.parameters import Parameter
 from ackclock.input.objects import Link
 from ackclock.input.scenario.link_draws import draws_path
@@ -48,12 +48,10 @@ def check_place(path: Path) -> None:
         InputError: a folder, or no folder to make it in.
         RunFailed: no permission to make it.
     """
-    folder = path.resolve().parent
-    if path.is_dir() or not folder.is_dir():
-        raise InputError(
-            "no folder of this name" if not path.is_dir() else "a folder", "a file to write", file=str(path)
-        )
-    if not os.access(folder, os.W_OK | os.X_OK):
+    from ackclock.storage.atomic_files import check_folder_of
+
+    check_folder_of(path)
+    if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
         raise not_writable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), path)
 
 
@@ -65,13 +63,10 @@ def write(
     Raises:
         InputError: a file with other contents is there (without `force`), or it cannot be written.
     """
-    from ackclock.storage.atomic_files import atomic_write, write_parquet
+    from ackclock.storage.atomic_files import atomic_write, check_other_file, write_parquet
 
     check_place(path)
-    if path.exists() and path.read_bytes() != text.encode() and not force:
-        raise InputError.problem(
-            "another file is there", "name another one, or pass --force to replace it", file=str(path), option="-o"
-        )
+    check_other_file(path, text.encode(), force=force, option="-o")
     # The link file last: it is complete when it is there.
     try:
         for file, content in (recordings or {}).items():

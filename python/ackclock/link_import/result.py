@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.errors import InputError, not_writable
+from ackclock.errors import not_writable
 
 if TYPE_CHECKING:
     from ackclock.documents.import_ import ImportedLink
@@ -45,20 +45,13 @@ class LinkImport:
 
         Raises InputError: another file is there (without `force`), or it cannot be written.
         """
-        from ackclock.storage.atomic_files import atomic_write
+        from ackclock.storage.atomic_files import atomic_write, check_folder_of, check_other_file
 
-        if path.is_dir() or not path.absolute().parent.is_dir():
-            found = "a folder" if path.is_dir() else "no folder of this name"
-            raise InputError(found, "a file to write", file=str(path), option="--out")
-        if path.exists() and path.read_bytes() != self.toml.encode() and not force:
-            raise InputError.problem(
-                "another file is there",
-                "name another one, or pass --force to replace it",
-                file=str(path),
-                option="--out",
-            )
+        content = self.toml.encode()
+        check_folder_of(path, option="--out")
+        check_other_file(path, content, force=force, option="--out")
         try:
-            atomic_write(path, self.toml.encode())
+            atomic_write(path, content)
         except OSError as error:
             raise not_writable(error, path) from error
 

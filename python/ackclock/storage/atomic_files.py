@@ -15,12 +15,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from ackclock.errors import InputError
 from ackclock.storage import temporary_files
 
 if TYPE_CHECKING:
     import polars as pl
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
+
+def check_folder_of(path: Path, *, option: str = "") -> None:
+    """Raise InputError for a file to write that is a folder, or in none. `option` named it."""
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        found = "a folder" if path.is_dir() else "no folder of this name"
+        raise InputError(found, "a file to write", file=str(path), option=option)
+
+
+def check_other_file(path: Path, content: bytes, *, force: bool, option: str) -> None:
+    """Raise InputError if a file with other contents is there, without `force`."""
+    if path.exists() and path.read_bytes() != content and not force:
+        raise InputError.problem(
+            "another file is there", "name another one, or pass --force to replace it", file=str(path), option=option
+        )
 
 
 def atomic_write(path: Path, content: bytes) -> None:
