@@ -36,8 +36,12 @@ PATHS: Mapping[str, tuple[str, int, int, str]] = {
     "far": ("50 ms", 12_000_000, 100_000, ""),
     "lossy": ("15 ms", 20_000_000, 80_000, "0.002"),
     "near": ("6 ms", 20_000_000, 45_000, ""),
+    "slow": ("40 ms", 3_000_000, 60_000, ""),
+    "fast": ("10 ms", 50_000_000, 150_000, ""),
+    "lossy-far": ("40 ms", 15_000_000, 120_000, "0.001"),
 }
-"""One-way delay, rate in bit/s and queue in bytes of the bucket, and share of the data lost."""
+"""One-way delay, rate in bit/s and queue in bytes of the bucket, and share of the data lost. The
+rules were chosen with the first five in view, and not with the last three."""
 
 
 def cases() -> Mapping[str, HostCase]:

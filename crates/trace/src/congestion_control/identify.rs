@@ -4,7 +4,7 @@ use super::family::{CcFamily, family_of};
 use super::flight_log::FlightLog;
 use super::identifications::{MIN_BUSY, MIN_REDUCTIONS};
 use super::probe_rtt::ProbeRttSigns;
-use super::replay::{Comparison, replay};
+use super::replay::{Comparison, Form, replay};
 use super::script::Script;
 use ackclock_core::tcp::cc::Variant;
 
@@ -23,7 +23,8 @@ pub struct CcIdentification {
 struct Required {
     likelihood: f64,
     near: f64,
-    /// Windows seen after reductions: until there are two, Vegas and Illinois are not distinguished far from the sender.
+    /// Windows seen after reductions, but for a family that goes by delay: until there are two, Illinois and Veno are
+    /// not distinguished from others far from the sender.
     reductions: usize,
 }
 
@@ -33,16 +34,19 @@ const ELSEWHERE: Required = Required { likelihood: 0.92, near: 0.8, reductions: 
 const NEAR_LEDBAT: f64 = 0.9;
 /// Share of the windows after reductions that are near.
 const MIN_NEAR_AFTER_REDUCTIONS: f64 = 0.7;
-/// A member of another family leaves it open if so many of its windows are near, and if its windows after
-/// reductions are nearer by so much, in standard deviations: of two that explain the growth, the one whose
-/// reductions are exact may be right.
+/// A member of another family leaves it open if so many of its windows are near, if its likelihood is not
+/// lower by more than this logarithm, and if its windows after reductions are nearer by so much, in standard
+/// deviations: of two that explain the growth, the one whose reductions are exact may be right.
 const RIVAL_NEAR: f64 = 0.7;
+const RIVAL_LIKELIHOOD: f64 = 30.0;
 const NEARER: f64 = 0.2;
 
 /// A model of the windows: a replayed congestion control, or one that a replay does not show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Model {
     Replayed(Variant),
+    /// One that the Linux of the papers, and kernels that were given it, compute in another way.
+    OfPapers(Variant),
     /// The delivery rate sets the window, and losses do not.
     Bbr,
     Bbr3,
@@ -64,10 +68,13 @@ const MODELS: &[(Model, f64)] = &[
     (Model::Replayed(Variant::Bic268), -3.0),
     (Model::Replayed(Variant::Htcp), -3.0),
     (Model::Replayed(Variant::Vegas), -3.0),
+    (Model::OfPapers(Variant::Vegas), -3.0),
     (Model::Replayed(Variant::VegasOriginal), -3.0),
     (Model::Replayed(Variant::Veno), -3.0),
+    (Model::OfPapers(Variant::Veno), -3.0),
     (Model::Replayed(Variant::Westwood), -3.0),
     (Model::Replayed(Variant::WestwoodPlus), -3.0),
+    (Model::OfPapers(Variant::WestwoodPlus), -3.0),
     (Model::Replayed(Variant::WestwoodNs2), -3.0),
     (Model::Replayed(Variant::Biad), -3.0),
     (Model::Replayed(Variant::Hybla), -3.0),
@@ -85,16 +92,20 @@ const MODELS: &[(Model, f64)] = &[
 impl Model {
     fn name(self) -> &'static str {
         match self {
-            Model::Replayed(variant) => variant.name(),
+            Model::Replayed(variant) | Model::OfPapers(variant) => variant.name(),
             Model::Bbr => Variant::Bbr.name(),
             Model::Bbr3 => Variant::Bbr3.name(),
             Model::Steady | Model::Other => "other",
         }
     }
 
+    fn is_replayed(self) -> bool {
+        matches!(self, Model::Replayed(_) | Model::OfPapers(_))
+    }
+
     fn family(self) -> CcFamily {
         match self {
-            Model::Replayed(variant) => family_of(variant),
+            Model::Replayed(variant) | Model::OfPapers(variant) => family_of(variant),
             Model::Bbr => family_of(Variant::Bbr),
             Model::Bbr3 => family_of(Variant::Bbr3),
             Model::Steady | Model::Other => CcFamily::Unknown,
@@ -137,7 +148,7 @@ pub fn identify(log: &FlightLog) -> CcIdentification {
             is_confident: true,
         };
     }
-    let plain = replay(log, &script, Variant::Reno);
+    let plain = replay(log, &script, Variant::Reno, Form::Linux);
     let signs = ProbeRttSigns::of(&script);
     let width = if log.of.is_at_sender { &REPLAYED } else { &REPLAYED_ELSEWHERE };
     let falls = UNEXPLAINED_FALL * f64::from((signs.to_floor + signs.to_half).min(4));
@@ -148,9 +159,10 @@ pub fn identify(log: &FlightLog) -> CcIdentification {
         .filter(|(model, _)| *model != Model::Replayed(Variant::Dctcp) || may_be_dctcp)
         .map(|&(model, prior)| {
             let (fit, signs) = match model {
-                Model::Replayed(variant) => {
+                Model::Replayed(variant) | Model::OfPapers(variant) => {
+                    let form = if model == Model::OfPapers(variant) { Form::Papers } else { Form::Linux };
                     let signs = if variant == Variant::LedbatPp { 0.0 } else { falls };
-                    (fit(&replay(log, &script, variant), width), signs)
+                    (fit(&replay(log, &script, variant, form), width), signs)
                 }
                 Model::Bbr => {
                     let falls = if signs.is_floor_low || signs.floor_intervals > 0 { signs.to_floor } else { 0 };
@@ -198,10 +210,10 @@ fn decided(fits: &[(Model, f64, Fit)], required: &Required, reductions: usize) -
         .unwrap_or((CcFamily::Unknown, 0.0));
     let likeliest = fits.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let near = if family == CcFamily::LedbatLike { NEAR_LEDBAT } else { required.near };
-    let is_seen = |fit: &Fit| fit.near >= near && (reductions >= required.reductions || family == CcFamily::LedbatLike);
-    let fits_well = |(model, _, fit): &(Model, f64, Fit)| {
-        !matches!(model, Model::Replayed(_)) || (is_seen(fit) && is_clear(fit, family, fits))
-    };
+    let is_by_delay = matches!(family, CcFamily::LedbatLike | CcFamily::DelayBased);
+    let is_seen = |fit: &Fit| fit.near >= near && (reductions >= required.reductions || is_by_delay);
+    let fits_well =
+        |(model, score, fit): &(Model, f64, Fit)| !model.is_replayed() || (is_seen(fit) && is_clear(fit, *score, family, fits));
     let is_likely = family != CcFamily::Unknown && of_family >= required.likelihood;
     let is_confident = is_likely && likeliest.is_some_and(fits_well);
     // Two models have the name of none of those known.
@@ -216,11 +228,11 @@ fn decided(fits: &[(Model, f64, Fit)], required: &Required, reductions: usize) -
 }
 
 /// The windows after reductions are near those of the likeliest control, and no other family's control has nearer ones.
-fn is_clear(likeliest: &Fit, family: CcFamily, fits: &[(Model, f64, Fit)]) -> bool {
-    let is_rival = |(model, _, fit): &(Model, f64, Fit)| {
-        let is_other = matches!(model, Model::Replayed(variant) if family_of(*variant) != family);
+fn is_clear(likeliest: &Fit, best: f64, family: CcFamily, fits: &[(Model, f64, Fit)]) -> bool {
+    let is_rival = |(model, score, fit): &(Model, f64, Fit)| {
+        let is_other = model.is_replayed() && model.family() != family;
         let is_near = fit.near >= RIVAL_NEAR && fit.near_after_reductions >= MIN_NEAR_AFTER_REDUCTIONS;
-        is_other && is_near && fit.deviation < likeliest.deviation - NEARER
+        is_other && is_near && *score > best - RIVAL_LIKELIHOOD && fit.deviation < likeliest.deviation - NEARER
     };
     likeliest.near_after_reductions >= MIN_NEAR_AFTER_REDUCTIONS && !fits.iter().any(is_rival)
 }
@@ -253,7 +265,7 @@ fn constant(of: &[Comparison]) -> Vec<Comparison> {
 #[derive(Clone, Copy, Debug)]
 struct Fit {
     log_likelihood: f64,
-    /// Share of the windows near the predicted ones, of all and of those after reductions.
+    /// Share of the windows near the predicted ones, of all and of those after reductions in avoidance.
     near: f64,
     near_after_reductions: f64,
     /// Median deviation of the windows after reductions, in standard deviations; zero without any.
@@ -290,8 +302,10 @@ fn fit(comparisons: &[Comparison], width: &Width) -> Fit {
         near.add(is_near);
         let density = log_density(one, wide);
         if one.is_reduction {
-            near_after_reductions.add(is_near);
-            deviations.push(deviation);
+            if !one.from_slow_start {
+                near_after_reductions.add(is_near);
+                deviations.push(deviation);
+            }
             growth += flush(&mut sum, &mut count);
             reductions += density;
         } else {

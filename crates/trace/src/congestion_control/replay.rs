@@ -19,6 +19,8 @@ pub struct Comparison {
     pub since: f64,
     /// After a reduction; else at the end of a round of growth.
     pub is_reduction: bool,
+    /// Such a reduction of a window that grew in slow start.
+    pub from_slow_start: bool,
     /// The last of those that are weighed together.
     pub is_last: bool,
 }
@@ -45,8 +47,17 @@ struct Replay<'a> {
     window_full: bool,
 }
 
+/// How a congestion control is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    /// As Linux 6 does, in its integers; as by its paper where Linux has it not.
+    Linux,
+    /// By its paper, or as the Linux of the papers did.
+    Papers,
+}
+
 /// All comparisons of a congestion control, in order.
-pub fn replay(log: &FlightLog, script: &Script, variant: Variant) -> Vec<Comparison> {
+pub fn replay(log: &FlightLog, script: &Script, variant: Variant, form: Form) -> Vec<Comparison> {
     let config = TcpConfig {
         variant,
         slow_start: SlowStart::Hystart(Hystart::LINUX),
@@ -57,7 +68,8 @@ pub fn replay(log: &FlightLog, script: &Script, variant: Variant) -> Vec<Compari
         ..TcpConfig::default()
     };
     let window = CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY };
-    let cc = variant.build_linux(window, &config).unwrap_or_else(|| variant.build(window, SlowStart::Classic(ClassicSlowStart)));
+    let linux = (form == Form::Linux).then(|| variant.build_linux(window, &config)).flatten();
+    let cc = linux.unwrap_or_else(|| variant.build(window, SlowStart::Classic(ClassicSlowStart)));
     let mut replay = Replay {
         cc,
         log,
@@ -134,18 +146,18 @@ impl Replay<'_> {
                 self.cc.on_restart(now, CongestionWindow { cwnd: window, ssthresh: window });
                 None
             }
-            Action::CompareReduction { before, window } => {
+            Action::CompareReduction { before, window, from_slow_start } => {
                 // It has grown in the round, part of which the flight does not show.
                 let predicted = (self.recovered + self.cc.cwnd()) / 2.0;
                 self.begin_again(now, window);
-                Some(Comparison { predicted, seen: window, since: before, is_reduction: true, is_last: false })
+                Some(Comparison { predicted, seen: window, since: before, is_reduction: true, from_slow_start, is_last: false })
             }
             Action::CompareGrowth { since, window, is_last } => {
                 let predicted = self.cc.cwnd();
                 if is_last && (predicted - window).abs() > (FAR * window).max(FAR_SEGMENTS) {
                     self.begin_again(now, window);
                 }
-                Some(Comparison { predicted, seen: window, since, is_reduction: false, is_last })
+                Some(Comparison { predicted, seen: window, since, is_reduction: false, from_slow_start: false, is_last })
             }
         }
     }

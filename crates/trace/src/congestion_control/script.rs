@@ -26,8 +26,9 @@ pub enum Action {
     Follow { window: f64 },
     /// Slow start has ended without a loss.
     LeaveSlowStart { window: f64 },
-    /// One round after a recovery: the window is compared with `window`, and set to it.
-    CompareReduction { before: f64, window: f64 },
+    /// One round after a recovery: the window is compared with `window`, and set to it. `from_slow_start`:
+    /// the flight grew until the loss was seen, so that the one before need not be the window reduced.
+    CompareReduction { before: f64, window: f64, from_slow_start: bool },
     /// A round of congestion avoidance has ended; `since` is the window from which it grew. `is_last`:
     /// of those that are weighed together; if the replay's window is far away, it becomes `window`.
     CompareGrowth { since: f64, window: f64, is_last: bool },
@@ -106,11 +107,13 @@ enum Phase {
     Recovery {
         until: u64,
         before: f64,
+        from_slow_start: bool,
     },
     /// The first round after a recovery, and more while the window grows as in slow start.
     Settling {
         before: f64,
         last: Option<f64>,
+        from_slow_start: bool,
     },
     Avoidance {
         since: f64,
@@ -268,7 +271,8 @@ impl Builder<'_> {
         let before = self.flight_before();
         self.script.reductions += 1;
         self.push(number, Action::Reduce { signal, before });
-        self.phase = Phase::Recovery { until: self.sent, before };
+        let from_slow_start = self.phase == Phase::SlowStart;
+        self.phase = Phase::Recovery { until: self.sent, before, from_slow_start };
         self.unextended = (!self.log.of.is_at_sender).then_some(before);
     }
 
@@ -277,8 +281,10 @@ impl Builder<'_> {
     fn extend_recovery(&mut self, entry: &FlightEntry) {
         let Some(before) = self.unextended.take() else { return };
         let lost = u64::from(entry.bytes.saturating_sub(self.log.of.mss));
-        if lost > 0 && matches!(self.phase, Phase::Recovery { .. } | Phase::Settling { last: None, .. }) {
-            self.phase = Phase::Recovery { until: self.sent + lost, before };
+        if let Phase::Recovery { from_slow_start, .. } | Phase::Settling { last: None, from_slow_start, .. } = self.phase
+            && lost > 0
+        {
+            self.phase = Phase::Recovery { until: self.sent + lost, before, from_slow_start };
         }
     }
 
@@ -293,11 +299,11 @@ impl Builder<'_> {
             self.round.min_rtt_us = min(self.round.min_rtt_us);
             self.script.min_rtt_us = min(self.script.min_rtt_us);
         }
-        if let Phase::Recovery { until, before } = self.phase {
+        if let Phase::Recovery { until, before, from_slow_start } = self.phase {
             self.round.recovering = true;
             if self.acked >= until {
                 self.push(number, Action::Recovered);
-                self.phase = Phase::Settling { before, last: None };
+                self.phase = Phase::Settling { before, last: None, from_slow_start };
                 self.begin_round();
                 // What was lost counts as in flight before.
                 self.last = [0.0; 3];
@@ -345,13 +351,13 @@ impl Builder<'_> {
                 }
             }
             // A sender that has sent nothing in the recovery grows to its window in slow start.
-            Phase::Settling { before, last }
+            Phase::Settling { before, last, from_slow_start }
                 if last.map_or(window < FAR_BELOW * before, |last| window > SETTLING_GROWTH * last) =>
             {
-                self.phase = Phase::Settling { before, last: Some(window) };
+                self.phase = Phase::Settling { before, last: Some(window), from_slow_start };
             }
-            Phase::Settling { before, .. } => {
-                self.push(number, Action::CompareReduction { before, window });
+            Phase::Settling { before, from_slow_start, .. } => {
+                self.push(number, Action::CompareReduction { before, window, from_slow_start });
                 self.phase = Phase::Avoidance { since: window, rounds: 0 };
             }
             Phase::Avoidance { since, rounds } => {

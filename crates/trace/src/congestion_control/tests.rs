@@ -26,6 +26,8 @@ struct Sender {
     /// Maximum flight in segments: of a send buffer.
     buffer: u32,
     queue: i64,
+    /// Every so manyth segment is lost on the way.
+    loss_interval: u64,
     free_at: i64,
     flight: VecDeque<Segment>,
     sent: u64,
@@ -35,11 +37,16 @@ struct Sender {
 }
 
 fn log(variant: Variant, seconds: i64, queue_segments: i64, buffer: u32) -> FlightLog {
+    lossy_log(variant, seconds, queue_segments, buffer, u64::MAX)
+}
+
+fn lossy_log(variant: Variant, seconds: i64, queue_segments: i64, buffer: u32, loss_interval: u64) -> FlightLog {
     let window = CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY };
     let mut sender = Sender {
         cc: variant.build(window, SlowStart::Classic(ClassicSlowStart)),
         buffer,
         queue: queue_segments * SERVICE,
+        loss_interval,
         free_at: 0,
         flight: VecDeque::new(),
         sent: 0,
@@ -81,7 +88,7 @@ impl Sender {
     fn send(&mut self, at: i64, event: FlightEvent) {
         let arrives = at + BASE_RTT / 2;
         let departs = self.free_at.max(arrives) + SERVICE;
-        let fits = departs - arrives - SERVICE <= self.queue;
+        let fits = departs - arrives - SERVICE <= self.queue && (self.sent + 1) % self.loss_interval != 0;
         if fits {
             self.free_at = departs;
         }
@@ -152,6 +159,15 @@ fn family_is_stated_when_losses_reduce_the_window_often_enough() {
         assert_eq!((found.family, found.is_confident), (family, true), "{variant:?}: {:?}", found.candidates);
         let sum: f64 = found.candidates.iter().map(|candidate| candidate.1).sum();
         assert!((0.9..=1.0 + 1e-9).contains(&sum), "{sum}");
+    }
+}
+
+/// Where no queue stands, Vegas of the papers grows by a segment in every other round trip, Reno in each.
+#[test]
+fn vegas_of_the_papers_is_no_reno_when_losses_leave_no_queue() {
+    for (variant, family) in [(Variant::Vegas, CcFamily::DelayBased), (Variant::Reno, CcFamily::RenoLike)] {
+        let found = identify(&lossy_log(variant, 60, 60, u32::MAX, 397));
+        assert_eq!((found.family, found.is_confident), (family, true), "{variant:?}: {:?}", found.candidates);
     }
 }
 
