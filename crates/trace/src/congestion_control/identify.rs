@@ -26,10 +26,15 @@ struct Required {
     /// Windows seen after reductions, but for a family that goes by delay: until there are two, Illinois and Veno are
     /// not distinguished from others far from the sender.
     reductions: usize,
+    /// By this logarithm Reno and its kin must be likelier than a Vegas whose windows are near as well: where no queue
+    /// stands both grow alike, and timestamps of a millisecond do not show whether one does.
+    over_vegas: f64,
 }
 
-const AT_SENDER: Required = Required { likelihood: 0.92, near: 0.7, reductions: 0 };
-const ELSEWHERE: Required = Required { likelihood: 0.92, near: 0.8, reductions: 2 };
+const AT_SENDER: Required = Required { likelihood: 0.92, near: 0.7, reductions: 0, over_vegas: 0.0 };
+const ELSEWHERE: Required = Required { likelihood: 0.92, near: 0.8, reductions: 2, over_vegas: 15.0 };
+/// Shares of the windows, of all and of those after reductions, with which Vegas leaves it open.
+const NEAR_VEGAS: f64 = 0.9;
 /// That of LEDBAT++, which like Vegas stops growing when a queue stands.
 const NEAR_LEDBAT: f64 = 0.9;
 /// Share of the windows after reductions that are near.
@@ -212,8 +217,16 @@ fn decided(fits: &[(Model, f64, Fit)], required: &Required, reductions: usize) -
     let near = if family == CcFamily::LedbatLike { NEAR_LEDBAT } else { required.near };
     let is_by_delay = matches!(family, CcFamily::LedbatLike | CcFamily::DelayBased);
     let is_seen = |fit: &Fit| fit.near >= near && (reductions >= required.reductions || is_by_delay);
-    let fits_well =
-        |(model, score, fit): &(Model, f64, Fit)| !model.is_replayed() || (is_seen(fit) && is_clear(fit, *score, family, fits));
+    let may_be_vegas = |best: f64| {
+        family == CcFamily::RenoLike
+            && fits.iter().any(|(model, score, fit)| {
+                let is_near = fit.near >= NEAR_VEGAS && fit.near_after_reductions >= NEAR_VEGAS;
+                model.family() == CcFamily::DelayBased && is_near && *score > best - required.over_vegas
+            })
+    };
+    let fits_well = |(model, score, fit): &(Model, f64, Fit)| {
+        !model.is_replayed() || (is_seen(fit) && is_clear(fit, *score, family, fits) && !may_be_vegas(*score))
+    };
     let is_likely = family != CcFamily::Unknown && of_family >= required.likelihood;
     let is_confident = is_likely && likeliest.is_some_and(fits_well);
     // Two models have the name of none of those known.
