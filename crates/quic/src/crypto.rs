@@ -8,6 +8,10 @@ use noq_proto::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
 pub const TAG_BYTES: usize = 16;
 /// RFC 9001, section 5.4.2.
 const SAMPLE_BYTES: usize = 16;
+/// RFC 9000, sections 17.2 and 17.3.1: bits of a header's first byte.
+const LONG_HEADER: u8 = 0x80;
+const LONG_RESERVED: u8 = 0x0c;
+const SHORT_RESERVED: u8 = 0x18;
 /// RFC 9001, section 6.6, of AES-GCM.
 const CONFIDENTIALITY_LIMIT: u64 = 1 << 23;
 const INTEGRITY_LIMIT: u64 = 1 << 52;
@@ -37,7 +41,7 @@ impl PacketKey for PlainPacketKey {
 
     fn decrypt(&self, _path: PathId, packet: u64, header: &[u8], payload: &mut bytes::BytesMut) -> Result<(), CryptoError> {
         let end = payload.len().checked_sub(TAG_BYTES).ok_or(CryptoError)?;
-        if payload[end..] != self.tag(packet, header.len() + end) {
+        if has_reserved_bits(header) || payload[end..] != self.tag(packet, header.len() + end) {
             return Err(CryptoError);
         }
         payload.truncate(end);
@@ -55,6 +59,13 @@ impl PacketKey for PlainPacketKey {
     fn integrity_limit(&self) -> u64 {
         INTEGRITY_LIMIT
     }
+}
+
+/// The header was damaged: no sender sets these bits, and a real tag authenticates them (RFC 9001, section 5.3). noq 1.4
+/// closes the connection over them after the tag, and panics where an earlier packet of the datagram has closed it.
+fn has_reserved_bits(header: &[u8]) -> bool {
+    let bits = if header[0] & LONG_HEADER != 0 { LONG_RESERVED } else { SHORT_RESERVED };
+    header[0] & bits != 0
 }
 
 /// Headers stay as they are.

@@ -84,8 +84,8 @@ pub struct QuicEndpoint {
     first_sent: Option<Time>,
     /// When the connection ended by an error, and which.
     error: Option<(Time, String)>,
-    /// The peer has closed the connection, or was answered once after this end had (RFC 9000, 10.2): what
-    /// arrives now is discarded. noq 1.4 panics over a damaged packet there.
+    /// The peer has closed the connection, or was answered once after this end had: what arrives now is
+    /// discarded (RFC 9000, 10.2).
     is_deaf: bool,
     shown: Arc<Shown>,
     /// What limits the sender since when, and the time by what limited it before.

@@ -287,6 +287,30 @@ fn damaged_transfer(seed: u64) {
 }
 
 #[test]
+fn damaged_header_behind_a_close_is_discarded() {
+    let mut line = Line::new(&QuicConfig::default(), 100, 1);
+    line.run(at(0.025), |end, _| end == SERVER);
+    // The first datagram of the server: its Initial, and a Handshake packet behind it.
+    let mut bytes = line.log.iter().find(|entry| entry.1 == SERVER).unwrap().2.to_vec();
+    let ids = 6 + usize::from(bytes[5]);
+    let length = ids + 1 + usize::from(bytes[ids]) + 1;
+    let packet_number = length + 2;
+    let payload = packet_number + usize::from(bytes[0] & 3) + 1;
+    let second = packet_number + (usize::from(bytes[length] & 0x3f) << 8 | usize::from(bytes[length + 1]));
+    assert!(bytes[0] >> 4 == 0b1100 && bytes[second] >> 4 == 0b1110, "RFC 9000, figures 15 and 17");
+    line.ends[CLIENT].receive(at(0.05), &Body::Udp(bytes.clone().into()), Ecn::NotEct);
+    // The next packet: CONNECTION_CLOSE, no error, of no frame, without a reason; PADDING; then reserved bits
+    // (section 17.2).
+    bytes[payload - 1] += 1;
+    bytes[second - 16] += 1;
+    bytes[payload..second - 16].fill(0);
+    bytes[payload] = 0x1c;
+    bytes[second] |= 0x0c;
+    line.ends[CLIENT].receive(at(0.05), &Body::Udp(bytes.into()), Ecn::NotEct);
+    assert!(line.ends[CLIENT].transport().closed.is_some());
+}
+
+#[test]
 fn damaged_packets_end_no_program() {
     for seed in 0..100 {
         damaged_transfer(seed);
