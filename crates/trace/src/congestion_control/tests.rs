@@ -26,7 +26,7 @@ struct Sender {
     /// Maximum flight in segments: of a send buffer.
     buffer: u32,
     queue: i64,
-    /// Every so manyth segment is lost on the way.
+    /// Every segment of so many is lost on the path.
     loss_interval: u64,
     free_at: i64,
     flight: VecDeque<Segment>,
