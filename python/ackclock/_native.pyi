@@ -155,6 +155,37 @@ def read_scenario(data: object) -> Scenario:
     `ackclock.errors.InvalidValue`.
     """
 
+@final
+class Draft:
+    """A scenario that is not read yet: its tables, and the folder to which its paths are
+    relative.
+    """
+
+    def __new__(cls, tables: dict[str, Any], folder: str) -> Self: ...
+    def points(self) -> list[dict[str, Any]]:
+        """Every combination of the swept values by dotted path; one empty point without a sweep.
+        Raises `ackclock.errors.InvalidValue`.
+        """
+
+    def written(self, point: dict[str, Any]) -> dict[str, Any]:
+        """The keys of a point as written, with those of the link. None removes a key."""
+
+    def scenario(self, point: dict[str, Any]) -> Scenario:
+        """The scenario at a point. Raises `ackclock.errors.InvalidValue`, whose `varied` is the
+        path of a wrong value of the point, and `link` the link's file if it is there.
+        """
+
+    def with_swept_kinds(self, point: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
+        """A resolved scenario of a point, with each table whose kind the point sets as it is
+        written.
+        """
+
+def value_at(tables: dict[str, Any], path: str) -> Any:
+    """The value at a dotted path of a scenario's tables; None without one."""
+
+def with_absolute_traces(tables: Any, folder: str) -> Any:
+    """The same tables with absolute paths of recorded rates, which are relative to `folder`."""
+
 def flow_instances(flow: CheckedTable, base: str) -> list[str]:
     """Names of the single flows of a [[flow]] table with this base name."""
 

@@ -141,3 +141,23 @@ def sentence_case(name: str) -> str:
 
 def _words(keys: Sequence[str], known: dict[str, str]) -> str:
     return known.get(".".join(keys)) or sentence_case(" ".join(keys))
+
+
+_VAGUE = ("mean", *DIRECTIONS)
+"""Last parts of paths that say too little by themselves."""
+
+
+def short_paths(paths: Sequence[str]) -> list[str]:
+    """Swept keys by their last part, with all parts below the hop where that says too little,
+    and whole where they would be the same.
+
+    >>> short_paths(["hop.air.loss.down.mean", "hop.air.queue.down.packets", "tcp.variant"])
+    ['loss.down.mean', 'packets', 'variant']
+    >>> short_paths(["hop.air.rate", "hop.core.rate"])
+    ['hop.air.rate', 'hop.core.rate']
+    """
+    short = []
+    for path in paths:
+        last = path.rpartition(".")[2]
+        short.append(re.sub(r"^hop\.[^.]+\.", "", path) if last in _VAGUE else last)
+    return short if len(set(short)) == len(short) else list(paths)

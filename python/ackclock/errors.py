@@ -24,7 +24,8 @@ class InvalidValue(ValueError):
     """An invalid value, raised where the file that contains it is not known.
 
     `key` is the location below the one where it is raised. `InvalidValue.problem` makes the second
-    form, with `statement` and `hint` instead of `found` and `allowed`.
+    form, with `statement` and `hint` instead of `found` and `allowed`. Of a scenario, `varied` is
+    the path in a sweep whose value it is, and `link` the link file that has it.
     """
 
     def __init__(self, found: str, allowed: str, key: Key = (), *, code: str = "value") -> None:
@@ -35,6 +36,8 @@ class InvalidValue(ValueError):
         self.code = code
         self.statement = ""
         self.hint = ""
+        self.varied = ""
+        self.link = ""
 
     @classmethod
     def problem(cls, statement: str, hint: str, key: Key = ()) -> Self:

@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from ackclock import _native
 from ackclock.hunting.evaluation import Evaluator, Outcome, Store
 from ackclock.hunting.mechanism import needs_text
 from ackclock.hunting.run import cost
@@ -25,7 +26,6 @@ from ackclock.hunting.search import searcher
 from ackclock.hunting.shrinking import Shrinking, simplest
 from ackclock.hunting.space import Settings
 from ackclock.hunting.table import HuntTable, read_hunt
-from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.draft import draft_of
 from ackclock.storage.environment import engine_digest
 from studies.hunt import known as known_cases
@@ -105,7 +105,7 @@ def search_of(known: Known, search: str, seed: int) -> dict[str, Any]:
 def _simple(draft: Any, table: HuntTable, evaluator: Evaluator, case: Settings, outcome: Outcome) -> dict[str, Any]:
     """The case made simple: its figure and what it needs."""
     data = evaluator.draft.written()
-    simple = simplest(table.space, lambda path: sweep_paths.get(data, path))
+    simple = simplest(table.space, lambda path: _native.value_at(data, path))
     shrunk = Shrinking(evaluator, simple, evaluator.one(simple)).shrink(case, outcome)
     point = table.space.point(shrunk.settings)
     return {

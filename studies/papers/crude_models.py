@@ -12,7 +12,7 @@ from functools import cache
 from statistics import mean
 from typing import Any
 
-from ackclock.input.link.hop import DIRECTIONS, READ_HOP, Hop, is_per_direction
+from ackclock.input.link.hop import DIRECTIONS, READ_HOP, Hop
 from ackclock.input.scenario.draft import draft_of
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.units import rate_bps, time_ps
@@ -40,7 +40,7 @@ def _per_direction(value: Any, hop: Hop) -> dict[str, Any]:
     directions = _directions(hop)
     return (
         {direction: value.get(direction) for direction in directions}
-        if is_per_direction(value)
+        if isinstance(value, dict) and value and set(value) <= set(DIRECTIONS)
         else dict.fromkeys(directions, value)
     )
 

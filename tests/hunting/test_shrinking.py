@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from ackclock import _native
 from ackclock.hunting.evaluation import Evaluator, Outcome, Store
 from ackclock.hunting.shrinking import Shrinking, Shrunk, simplest
 from ackclock.hunting.space import Settings
 from ackclock.hunting.table import read_hunt
-from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.draft import draft_of
 
 DELAY = "hop.a.delay"
@@ -50,7 +50,7 @@ class Planted(Evaluator):
 def shrunk(figure: Callable[[Settings], float], case: Settings) -> Shrunk:
     evaluator = Planted(figure)
     data = evaluator.draft.written()
-    simple = simplest(evaluator.table.space, lambda path: sweep_paths.get(data, path))
+    simple = simplest(evaluator.table.space, lambda path: _native.value_at(data, path))
     assert simple == {DELAY: 0, f"{DELAY}[1]": 10 * MS, LOSSES: (), POLICER: 0, BURST: 500_000}
     return Shrinking(evaluator, simple, evaluator.one(simple)).shrink(case, evaluator.one(case))
 

@@ -9,6 +9,7 @@ mod captures;
 mod cc_events;
 mod diagnosis;
 mod documents;
+mod drafts;
 #[cfg(target_os = "linux")]
 mod emulation;
 mod errors;
@@ -145,6 +146,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tables::CheckedTable>()?;
     tables::install_sources();
     scenarios::add_to(module)?;
+    drafts::add_to(module)?;
     module.add_function(wrap_pyfunction!(tables::read_table, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table_schema, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table_kinds, module)?)?;

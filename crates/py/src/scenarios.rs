@@ -56,7 +56,7 @@ fn with_key(given: &Value, key: &str, value: Value) -> Value {
 }
 
 impl CheckedScenario {
-    fn new(scenario: Scenario, given: Value) -> CheckedScenario {
+    pub fn new(scenario: Scenario, given: Value) -> CheckedScenario {
         CheckedScenario { scenario, given, hop: PyOnceLock::new(), flow: PyOnceLock::new() }
     }
 

@@ -23,6 +23,15 @@ pub enum Step {
     Index(usize),
 }
 
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Step::Key(key) => f.write_str(key),
+            Step::Index(index) => index.fmt(f),
+        }
+    }
+}
+
 /// The entry in the page of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {

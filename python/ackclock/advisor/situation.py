@@ -4,7 +4,6 @@ captures show.
 
 from __future__ import annotations
 
-import copy
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,7 @@ from ackclock.input.link.bottleneck import slowest_bps
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Direction, Hop, base_rtt_ps, with_keys
 from ackclock.input.objects import Bulk, Flow, Link, plain
 from ackclock.input.objects import Tcp as WrittenTcp
-from ackclock.input.scenario.draft import Draft, absolute_traces, draft_of, find_link, read_draft
+from ackclock.input.scenario.draft import Draft, draft_of, find_link, read_draft
 from ackclock.input.scenario.flow import Flow as CheckedFlow
 from ackclock.input.scenario.hosts import DEFAULT_HOST, Tcp, tcp_keys
 from ackclock.input.scenario.link_draws import LinkDraws
@@ -569,8 +568,8 @@ def _of_link(
 
 
 def _of_draft(what: str, given: Draft, folder: Path) -> Situation:
-    data = copy.deepcopy({key: value for key, value in given.document.data.items() if key not in ("sweep", "seeds")})
-    absolute_traces(data, folder)
+    kept = {key: value for key, value in given.document.data.items() if key not in ("sweep", "seeds")}
+    data = _native.with_absolute_traces(kept, str(folder))
     name = data.pop("link", None)
     if name is not None:
         # Checked first: its errors name the file.
@@ -578,8 +577,7 @@ def _of_draft(what: str, given: Draft, folder: Path) -> Situation:
         path = find_link(str(name), folder)
         assert path is not None
         document = Draft(read_document(path)).document
-        hops = copy.deepcopy(document.data["hop"])
-        absolute_traces(hops, path.parent)
+        hops = _native.with_absolute_traces(document.data["hop"], str(path.parent))
         data |= {"hop": hops, "title": data.get("title") or document.data.get("title", "")}
     data["sample"] = "0 s"
     draft = draft_of(data)

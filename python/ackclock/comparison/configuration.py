@@ -24,7 +24,7 @@ from ackclock.comparison.ack_path import (
 from ackclock.comparison.transports import STACK, TCP, check_transports, has_no_control, transport_keys
 from ackclock.errors import InputError
 from ackclock.input.link.bottleneck import AS_IS, Bottlenecks
-from ackclock.input.scenario.sweep_paths import Point
+from ackclock.input.scenario.draft import Point
 
 if TYPE_CHECKING:
     from ackclock.documents.compare import Configuration as ConfigurationKeys

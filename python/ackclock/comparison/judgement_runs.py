@@ -41,11 +41,10 @@ from ackclock.comparison.transports import for_flows, for_place
 from ackclock.goals import APP_GOALS
 from ackclock.input.link.bottleneck import Bottlenecks
 from ackclock.input.objects import Flow
-from ackclock.input.scenario.draft import Draft
+from ackclock.input.scenario.draft import Draft, Point
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.input.scenario.link_draws import LinkDraws
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.scenario.sweep_paths import Point
 from ackclock.simulation.chunk_runner import run_missing
 from ackclock.simulation.dataset import Dataset
 from ackclock.simulation.harm import BOUNDED, DEFAULTS, FIRST_SEEDS, SEEDS, Harm, HarmBound, HarmRun, Place

@@ -33,10 +33,10 @@ from ackclock.input.link.frame_grid import locked
 from ackclock.input.link.hop import DIRECTIONS, Hop
 from ackclock.input.objects import Bulk, Flow, Link, plain, time_text
 from ackclock.input.scenario import draft_of
+from ackclock.input.scenario.draft import Point
 from ackclock.input.scenario.hosts import DEFAULT_HOST, READ_KEYS, resolve
 from ackclock.input.scenario.link_draws import IN_RUN, LinkDraws
 from ackclock.input.scenario.resolution import resolved
-from ackclock.input.scenario.sweep_paths import Point
 from ackclock.input.units import show_time
 from ackclock.simulation import household, run_files
 from ackclock.simulation.chunk_runner import run_missing

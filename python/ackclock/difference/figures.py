@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ackclock.axis_titles import short_paths
 from ackclock.errors import InputError
 from ackclock.folder_damage import damage_named
 from ackclock.format import setting
-from ackclock.input.scenario.sweep_paths import short_paths
 from ackclock.simulation.metrics import of_run_with_jain
 from ackclock.statistics import Moments
 from ackclock.storage import dataset_files

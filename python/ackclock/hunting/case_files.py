@@ -6,8 +6,9 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from ackclock import _native
 from ackclock.hunting.objectives import Objective
-from ackclock.input.scenario.draft import Draft, absolute_traces
+from ackclock.input.scenario.draft import Draft
 from ackclock.input.toml_writer import to_toml
 from ackclock.storage.atomic_files import atomic_write
 from ackclock.user_class import PREFIX
@@ -55,7 +56,7 @@ def write_case(
     }
     if "seeds" not in scenario and "seeds" in draft.document.data:
         scenario["seeds"] = draft.document.data["seeds"]
-    absolute_traces(scenario, Path.cwd())
+    scenario = _native.with_absolute_traces(scenario, str(Path.cwd()))
     scenario["hunt"] = {"objective": spec, "breaks": objective.breaks}
     places = f"{FOLDER}/{number}.toml", f"{FOLDER}/test_case_{number}.py"
     (folder / FOLDER).mkdir(exist_ok=True)

@@ -15,15 +15,14 @@ from pathlib import Path
 from statistics import median
 from typing import IO, Any
 
+from ackclock import _native
 from ackclock.errors import InputError, RunFailed
 from ackclock.hunting.objectives import HuntRun
 from ackclock.hunting.plausibility import nearest
 from ackclock.hunting.space import ABSENT, Settings
 from ackclock.hunting.table import VARY, Constraint, HuntTable, number_of
-from ackclock.input.scenario import sweep_paths
-from ackclock.input.scenario.draft import Draft
+from ackclock.input.scenario.draft import Draft, Point
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.scenario.sweep_paths import Left, Point
 from ackclock.simulation import engine
 from ackclock.simulation.limits import explained
 from ackclock.simulation.metrics import of_run_with_jain
@@ -212,10 +211,10 @@ class Evaluator:
 
 
 def _ratio(data: dict[str, Any], constraint: Constraint) -> float:
-    value = number_of(sweep_paths.get(data, constraint.key))
+    value = number_of(_native.value_at(data, constraint.key))
     if not constraint.over:
         return value
-    over = number_of(sweep_paths.get(data, constraint.over))
+    over = number_of(_native.value_at(data, constraint.over))
     return value / over if over else math.nan
 
 
@@ -223,5 +222,5 @@ def left_out(point: Point) -> Point:
     """A point as `Draft.check` takes it. The keys that are left out go first: what stands inside of
     them may be set by others.
     """
-    gone: Point = {path: Left.OUT for path, value in point.items() if value == ABSENT}
+    gone: Point = {path: None for path, value in point.items() if value == ABSENT}
     return {**gone, **{path: value for path, value in point.items() if path not in gone}}

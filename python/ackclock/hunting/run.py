@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from ackclock import _native
 from ackclock.errors import InputError
 from ackclock.format import joined, many, sentence
 from ackclock.hunting import verification
@@ -24,7 +25,6 @@ from ackclock.hunting.search import BARRIER, RandomSearch, searcher
 from ackclock.hunting.shrinking import Shrinking, Shrunk, simplest
 from ackclock.hunting.space import Settings
 from ackclock.hunting.table import HuntTable, read_hunt
-from ackclock.input.scenario import sweep_paths
 from ackclock.input.scenario.draft import Draft, draft_of, read_draft
 from ackclock.input.scenario.fingerprint import fingerprint
 from ackclock.input.scenario.model import Scenario
@@ -182,7 +182,7 @@ class _Search:
         self.evaluator = Evaluator(draft, table, store, workers=workers)
         self.store = store
         data = self.evaluator.draft.written()
-        self.simple = simplest(table.space, lambda path: sweep_paths.get(data, path))
+        self.simple = simplest(table.space, lambda path: _native.value_at(data, path))
 
     def document(self, folder: Path | None) -> HuntDocument:
         """Search, make what breaks simple, and write it down."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from ackclock.errors import InvalidValue, Key, choices, format_value
 from ackclock.format import setting_text
-from ackclock.input.scenario.sweep_paths import Point
+from ackclock.input.scenario.draft import Point
 from ackclock.input.units import rate_bps, show_rate, show_size, show_time, size_bytes, time_ps
 
 ABSENT = "absent"

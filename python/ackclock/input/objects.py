@@ -562,15 +562,13 @@ class Link:
 
     def to_dict(self) -> dict[str, Any]:
         """The link file as a dict."""
-        from ackclock.input.scenario.draft import absolute_traces
+        from ackclock import _native
 
         texts = {"title": self.title, "source": self.source}
         data = {**{key: text for key, text in texts.items() if text}, "hop": [plain(hop) for hop in self.hops]}
         if self.tunnels:
             data["tunnel"] = [dict(tunnel) for tunnel in self.tunnels]
-        if self.folder is not None:
-            absolute_traces(data, self.folder)
-        return data
+        return data if self.folder is None else _native.with_absolute_traces(data, str(self.folder))
 
     def to_toml(self, path: Path | str) -> Path:
         """Write it as a link file."""

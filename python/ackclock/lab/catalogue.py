@@ -7,7 +7,6 @@ control each key has.
 
 from __future__ import annotations
 
-import copy
 import json
 import tomllib
 from collections.abc import Iterable
@@ -18,7 +17,7 @@ from ackclock import _native
 from ackclock.input import catalogue
 from ackclock.input.document import read_document
 from ackclock.input.link.names import PACKAGED
-from ackclock.input.scenario.draft import absolute_traces, draft_of
+from ackclock.input.scenario.draft import draft_of
 from ackclock.input.scenario.hosts import DEFAULT_HOST
 from ackclock.input.scenario.resolution import recordings
 from ackclock.input.variant_groups import LINUX
@@ -85,13 +84,11 @@ def link_entry(name: str, path: Path) -> dict[str, Any]:
     flow = {"workload": {"kind": "bulk"}}
     scenario = draft_of({"link": str(path.absolute()), "duration": "30 s", "flow": [flow]}).check()
     file = read_document(path)
-    hops = copy.deepcopy(file.data["hop"])
-    absolute_traces(hops, file.folder)
     return {
         "name": name,
         "title": scenario.title,
         "source": scenario.source,
-        "hops": hops,
+        "hops": _native.with_absolute_traces(file.data["hop"], str(file.folder)),
         "tunnels": file.data.get("tunnel", []),
         "recordings": {str(one.path): one.times_ms for one in recordings(scenario)},
     }

@@ -22,7 +22,7 @@ from importlib import resources
 from math import inf
 from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast, get_args
 
-from ackclock.input.scenario.sweep_paths import Point
+from ackclock.input.scenario.draft import Point
 from ackclock.papers.claims import expand_ids
 from ackclock.papers.readings import Alternative, AlternativeTable, outcomes, readings_file
 

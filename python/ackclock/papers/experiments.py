@@ -17,9 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
-from ackclock.input.scenario.draft import read_draft
+from ackclock.input.scenario.draft import Point, read_draft
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.scenario.sweep_paths import Point
 from ackclock.notebook import Progress
 from ackclock.papers.readings import Alternative
 from ackclock.papers.scenarios import scenario_path

@@ -22,7 +22,7 @@ from functools import cache
 from importlib import resources
 from typing import NotRequired, TypedDict, cast
 
-from ackclock.input.scenario.sweep_paths import Point
+from ackclock.input.scenario.draft import Point
 from ackclock.papers.claims import expand_ids
 
 

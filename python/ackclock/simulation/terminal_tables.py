@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from ackclock.axis_titles import short_paths
 from ackclock.format import column_ms, column_percent, rate, rate_range, setting, size
-from ackclock.input.scenario.sweep_paths import short_paths
 from ackclock.simulation.apps import felt, responsiveness_text
 from ackclock.simulation.transport import control_text, counts_timeouts
 from ackclock.terminal import text_table

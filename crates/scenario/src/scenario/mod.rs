@@ -1,8 +1,11 @@
 //! Scenarios: a link, flows, duration, seeds and measurement window.
 
 mod check;
+pub mod draft;
 pub mod plan;
 mod resolution;
+pub mod sweep;
+pub mod sweep_path;
 pub mod values;
 mod warnings;
 
@@ -19,7 +22,8 @@ use crate::{Keys, table};
 use ackclock_core::Span;
 use ackclock_core::medium::Direction;
 use std::sync::Arc;
-use values::{LinkName, Seeds, Sweep, Window};
+use sweep::Sweep;
+use values::{LinkName, Seeds, Window};
 
 /// Flows start within this time after their start, so that they are out of phase.
 pub const PHASE_START: Span = Span::from_ms(10);

@@ -32,40 +32,6 @@ impl KeyValue for LinkName {
     }
 }
 
-/// Values of other keys by their dotted path, which are set before a scenario is read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sweep(Value);
-
-impl Sweep {
-    pub(super) fn example() -> Value {
-        Value::table([("tcp.variant", vec!["reno".into(), "cubic".into()].into())])
-    }
-}
-
-impl KeyValue for Sweep {
-    fn read(value: &Value, _: &Bounds) -> Read<Sweep> {
-        Ok(Sweep(value.clone()))
-    }
-
-    fn write(&self, _: Option<&Value>) -> Value {
-        self.0.clone()
-    }
-
-    fn unit() -> &'static str {
-        "table"
-    }
-
-    fn limits(_: &Bounds) -> String {
-        String::new()
-    }
-
-    fn schema(_: &Bounds, _: &mut Definitions) -> Value {
-        let values = Value::table([("type", "array".into()), ("minItems", 1.into())]);
-        let paths = Value::table([("type", "object".into())]);
-        Value::table([("type", "object".into()), ("additionalProperties", schema::either(vec![values, paths]))])
-    }
-}
-
 /// The seeds of a scenario's runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<i64>);

@@ -29,11 +29,6 @@ def base_rtt_ps(hops: Sequence[Hop]) -> int:
     return sum(delay for hop in hops for delay in hop.mean_delay.values())
 
 
-def is_per_direction(value: Any) -> bool:
-    """Whether a key has the form `key.down = .., key.up = ..`."""
-    return isinstance(value, dict) and bool(value) and set(value) <= set(DIRECTIONS)
-
-
 def with_keys(hop: Hop, sides: Mapping[str, Mapping[str, Any]], medium: CheckedTable | None) -> Hop:
     """A hop with other values of some keys of its directions, rates in bits/s and delays in ps, and
     this medium. Raises InvalidValue.

@@ -1,28 +1,30 @@
-"""A scenario before it is checked, from one file or from two (scenario and link)."""
+"""A scenario before it is checked, from one file or from two (scenario and link)
+(crates/scenario/src/scenario/draft.rs).
+"""
 
 from __future__ import annotations
 
-import copy
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ackclock import _native
-from ackclock.errors import InputError, InvalidValue, Key, choices, format_value, nearest, nearest_file
-from ackclock.input.document import Document, format_loc, read_document
+from ackclock.errors import InputError, InvalidValue, Key, format_value, nearest, nearest_file
+from ackclock.input.document import Document, read_document
 from ackclock.input.link.names import PACKAGED, other_name, other_names, packaged_links
-from ackclock.input.scenario import sweep_paths
-from ackclock.input.scenario.har import har_objects, is_har
 from ackclock.input.scenario.model import Scenario
 
 LINK_KEYS = ("title", "source", "hop", "tunnel", "assumed", "fit")
 """Keys of a link file; `assumed` (`Assumption`) and `fit`, what `ackclock fit` records, are no part
 of the link."""
 
-SEARCHED = ("sweep", "hunt")
-"""Keys of a scenario that are about other runs of it."""
+Point = dict[str, Any]
+"""Values of a scenario by dotted path, such as `tcp.variant` or `hop.air.loss.down.mean`; None for
+a key that is left out."""
+
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,12 @@ class Draft:
     document: Document
     varied: Key = ("sweep",)
 
-    def points(self) -> list[sweep_paths.Point]:
+    def points(self) -> list[Point]:
         """Every combination of swept values; one empty point when there is no sweep."""
         try:
-            return list(sweep_paths.points(self.document.data.get("sweep", {})))
+            return self._tables().points()
         except InvalidValue as invalid:
-            raise self.document.error(_varied_loc(self.document, self.varied, invalid.key), invalid) from None
+            raise self.document.error(self._varied_loc(invalid.key), invalid) from None
 
     def hunted(self) -> Mapping[str, Any] | None:
         """The [hunt] as written; None if there is none. Raises InputError if it is no table."""
@@ -61,160 +63,62 @@ class Draft:
     def check(self, point: Mapping[str, Any] | None = None) -> Scenario:
         """The checked scenario at one point of the sweep (values by dotted path), with its link."""
         self.hunted()
-        return _Checking(self.document, dict(point or {}), self.varied).scenario()
+        return self._at(point, _native.Draft.scenario)
 
     def written(self, point: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The keys of a point as written, unchecked, with those of the link. Raises InputError."""
-        return _Checking(self.document, dict(point or {}), self.varied).written()
+        return self._at(point, _native.Draft.written)
 
     def as_written(self, point: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
         """The resolved scenario `data` of a point, with each table whose `kind` the sweep varies as
         it is written: defaults of one kind are no keys of another, or have other values there. Of
         a swept link no hops.
         """
-        out = copy.deepcopy(dict(data))
-        if "link" in point:
-            return {key: value for key, value in out.items() if key not in ("hop", "tunnel")}
-        checking = _Checking(self.document, dict(point), self.varied)
-        written = checking.written()
-        for loc, path in checking.swept.items():
-            if path.endswith(".kind"):
-                table: Any = written
-                for key in loc[:-1]:
-                    table = table[key]
-                sweep_paths.put(out, path.removesuffix(".kind"), copy.deepcopy(table))
-        return out
+        return self._tables().with_swept_kinds(dict(point), dict(data))
 
+    def _tables(self) -> _native.Draft:
+        return _native.Draft(self.document.data, str(self.document.folder))
 
-def _varied_loc(document: Document, table: Key, key: Key) -> Key:
-    """The location of a varied path, written as "tcp.variant" = .. or as tcp.variant = .."""
-    if key and (*table, *key) not in document.lines:
-        path, *rest = key
-        return (*table, *str(path).split("."), *rest)
-    return (*table, *key)
-
-
-@dataclass
-class _Checking:
-    """The check of one point. It records which file each part comes from, for error messages."""
-
-    document: Document
-    point: dict[str, Any]
-    varied: Key
-    data: dict[str, Any] = field(init=False)
-    link: Document | None = field(init=False, default=None)
-    swept: dict[Key, str] = field(init=False, default_factory=dict)
-
-    def scenario(self) -> Scenario:
-        data = self.written()
-        data.setdefault("hop", [])
-        data.setdefault("flow", [])
+    def _at(self, point: Mapping[str, Any] | None, read: Callable[[_native.Draft, Point], Read]) -> Read:
+        document = self.document
+        if document.file is not None and "hop" in document.data and not {"duration", "flow"} & document.data.keys():
+            raise a_link(document.file)
         try:
-            return _native.read_scenario(data)
+            return read(self._tables(), dict(point or {}))
         except InvalidValue as invalid:
-            raise self._error(invalid.key, invalid) from None
+            raise self._error(invalid) from None
 
-    def written(self) -> dict[str, Any]:
-        """The keys as written, those of the link among them, with the point's values."""
-        self.data = copy.deepcopy({key: value for key, value in self.document.data.items() if key not in SEARCHED})
-        absolute_traces(self.data, self.document.folder)
-        _read_pages(self.data, self.document.folder)
-        if "link" in self.point:
-            self._put("link", self.point["link"])
-        if self.document.file is not None and "hop" in self.data and not {"duration", "flow"} & self.data.keys():
-            raise a_link(self.document.file)
-        self._read_link()
-        for path, value in self.point.items():
-            if path != "link":
-                self._put(path, value)
-        return self.data
+    def _error(self, invalid: InvalidValue) -> InputError:
+        """The error with the line of its value: of the point, of the link or of the scenario."""
+        if not invalid.varied:
+            source = read_document(Path(invalid.link)) if invalid.link else self.document
+            return source.error(invalid.key, invalid)
+        at = self.document.error(self._varied_loc((invalid.varied,)), invalid)
+        return InputError.of(
+            invalid, file=at.file, line=at.line, key=".".join(map(str, (*self.varied, invalid.varied)))
+        )
 
-    def _put(self, path: str, value: Any) -> None:
-        value = copy.deepcopy(value)
-        if path.endswith(".trace") and isinstance(value, str):
-            value = str(self.document.folder / value)
-        if path.endswith("workload.page") and is_har(value):
-            value = har_objects(self.document.folder / value)
-        absolute_traces(value, self.document.folder)
-        try:
-            self.swept[sweep_paths.put(self.data, path, value)] = path
-        except InvalidValue as invalid:
-            raise self.document.error(_varied_loc(self.document, self.varied, (path,)), invalid) from None
-
-    def _read_link(self) -> None:
-        if "link" not in self.data:
-            return
-        name = self.data.pop("link")
-        if "hop" in self.data:
-            raise self._error(
-                ("link",), InvalidValue("both link and [[hop]]", "either a link or [[hop]] tables, not both")
-            )
-        if not isinstance(name, str) or not name:
-            raise self._error(("link",), InvalidValue(format_value(name), "the name of a packaged link or a link file"))
-        path = find_link(name, self.document.folder)
-        if path is None:
-            raise self._error(("link",), no_link(name, self.document.folder))
-        self.link = read_document(path)
-        if "flow" in self.link.data:
-            hint = f"run `ackclock simulate {path}`, or keep only its [[hop]] tables"
-            raise InputError.problem("a scenario, and no link: it has flows", hint, file=str(path))
-        for key in self.link.data:
-            if key not in LINK_KEYS:
-                raise self.link.error(
-                    (key,), InvalidValue(f'unknown key "{key}"', choices(LINK_KEYS, key), code="unknown-key")
-                )
-        if not self.link.data.get("hop"):
-            raise self.link.error((), InvalidValue("no hops", "at least one [[hop]] in a link file"))
-        hops = copy.deepcopy(self.link.data["hop"])
-        absolute_traces(hops, self.link.folder)
-        self.data["hop"] = hops
-        if tunnels := self.link.data.get("tunnel"):
-            self.data.setdefault("tunnel", copy.deepcopy(tunnels))
-        for key in ("title", "source"):
-            self.data.setdefault(key, self.link.data.get(key, ""))
-        if path.parent == PACKAGED and path.name not in (Path(name).name, f"{Path(name).name}.toml"):
-            self.data["title"] = f"{self.data['title']} ({name}: the packaged link {path.stem})"
-
-    def _of_link(self) -> set[Key]:
-        """The tables and texts that the link has, and not the scenario."""
-        of_link: set[Key] = {("hop",), ("title",), ("source",)}
-        return of_link if "tunnel" in self.document.data else {*of_link, ("tunnel",)}
-
-    def _error(self, loc: Key, invalid: InvalidValue) -> InputError:
-        for place, path in self.swept.items():
-            if loc[: len(place)] == place or place[: len(loc)] == loc:
-                at = self.document.error(_varied_loc(self.document, self.varied, (path,)), invalid)
-                table = ".".join(map(str, self.varied))
-                return InputError.of(invalid, file=at.file, line=at.line, key=f"{table}.{path}")
-        source = self.link if self.link and loc[:1] in self._of_link() else self.document
-        error = source.error(loc, invalid)
-        return InputError.of(invalid, file=error.file, line=error.line, key=format_loc(loc, self.data))
+    def _varied_loc(self, key: Key) -> Key:
+        """The location of a varied path, written as "tcp.variant" = .. or as tcp.variant = .."""
+        if key and (*self.varied, *key) not in self.document.lines:
+            path, *rest = key
+            return (*self.varied, *str(path).split("."), *rest)
+        return (*self.varied, *key)
 
 
-def absolute_traces(value: Any, folder: Path) -> None:
-    """Make the paths of recorded rates absolute, in place: they are relative to the folder of the
-    file that names them.
+def link_file(name: str, folder: str) -> tuple[str, dict[str, Any], str]:
+    """The path and the tables of a link by name or path, and by which other name a packaged one was
+    found, for its title. Raises InvalidValue, or InputError for an error in the file.
     """
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if key == "trace" and isinstance(inner, str) and inner:
-                value[key] = str(folder / inner)
-            else:
-                absolute_traces(inner, folder)
-    elif isinstance(value, list):
-        for inner in value:
-            absolute_traces(inner, folder)
-
-
-def _read_pages(data: Mapping[str, Any], folder: Path) -> None:
-    """Put the objects of HAR files in place of their names, which are relative to the folder of the
-    file that names them.
-    """
-    flows = data.get("flow")
-    for flow in flows if isinstance(flows, list) else ():
-        workload = flow.get("workload") if isinstance(flow, dict) else None
-        if isinstance(workload, dict) and is_har(workload.get("page")):
-            workload["page"] = har_objects(folder / workload["page"])
+    path = find_link(name, Path(folder))
+    if path is None:
+        raise no_link(name, Path(folder))
+    data = read_document(path).data
+    if "flow" in data:
+        hint = f"run `ackclock simulate {path}`, or keep only its [[hop]] tables"
+        raise InputError.problem("a scenario, and no link: it has flows", hint, file=str(path))
+    is_other = path.parent == PACKAGED and path.name not in (Path(name).name, f"{Path(name).name}.toml")
+    return str(path), data, f"{name}: the packaged link {path.stem}" if is_other else ""
 
 
 def link_path(name: str) -> Path:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Literal, NotRequired, TypedDict, cast
 
-from ackclock.input.scenario.sweep_paths import Point
+from ackclock.input.scenario.draft import Point
 from ackclock.papers.claims import expand_ids
 from ackclock.papers.on_link.measures import MEASURES, Measure
 from ackclock.papers.on_link.verdict import Alike, Bound, Difference, Expected, Level

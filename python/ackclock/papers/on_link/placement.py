@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 from ackclock.errors import InputError
 from ackclock.input.link.bottleneck import AS_IS, bdp_bytes, bottlenecks, slowest_bps, slowest_hop
 from ackclock.input.link.hop import Hop, base_rtt_ps
-from ackclock.input.scenario.draft import LINK_KEYS, draft_of, link_path, read_draft
+from ackclock.input.scenario.draft import LINK_KEYS, Point, draft_of, link_path, read_draft
 from ackclock.input.scenario.model import Scenario
-from ackclock.input.scenario.sweep_paths import Point
 from ackclock.papers.experiments import experiments_file
 from ackclock.papers.on_link.design import Design, PointTable
 from ackclock.papers.scenarios import scenario_path
