@@ -8,6 +8,7 @@ use crate::flow::{Flow, Repeat};
 use crate::invalid::Read;
 use crate::keys::{Attribute, Bounds, Checked, Key, KeySet, KeyValue};
 use crate::link::acks::{Acks, Filter, Reconstruction};
+use crate::link::file::{Assumption, Link};
 use crate::link::framing::LinkLayer;
 use crate::link::grants::{Contention, Grants, Repair};
 use crate::link::half_duplex::HalfDuplex;
@@ -90,7 +91,7 @@ tables! {
         Bernoulli, GilbertElliott, LossList, SignalLoss, Duplicate, Outage, Ar1, Markov, Level,
         UniformJitter, NormalJitter, ExponentialJitter, ParetoJitter, Reorder, Handover,
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
-        Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Hop, Direction, TraceRate, RateSchedule, DelaySchedule, LossSchedule, Slots, GrantCycle, LinkLayer, Mtu, Tunnel, Policer, Shaper, Pep,
+        Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Link, Assumption, Hop, Direction, TraceRate, RateSchedule, DelaySchedule, LossSchedule, Slots, GrantCycle, LinkLayer, Mtu, Tunnel, Policer, Shaper, Pep,
         Bulk, Transfer, Web, Page, Video, Call, Conference, Game, ConstantRate, OnOff, Probe, Live,
         TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Quic, Repeat, Scenario, Measure, MeasurementPlan,
 }

@@ -14,22 +14,10 @@ from ackclock.errors import InputError, choices, format_value
 
 Schema = dict[str, Any]
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-TABLES = {"link": "Hop", "scenario": "Scenario", "plan": "MeasurementPlan"}
+TABLES = {"link": "Link", "scenario": "Scenario", "plan": "MeasurementPlan"}
 """The kinds of files, and the table that has all others of the kind."""
 KINDS = tuple(TABLES)
-_LINK = "A path between a server and its clients, hop by hop, server first."
-_FIT: Schema = {"type": "object", "description": "What `ackclock fit` records; no part of the link.", "examples": [{}]}
-_ASSUMED: Schema = {
-    "type": "array",
-    "description": "Keys whose values have no source, each with other values, under which `compare` tries its answer.",
-    "examples": [[{"key": "hop.air.loss.mean", "values": [0.001]}]],
-    "items": {
-        "type": "object",
-        "properties": {"key": {"type": "string"}, "values": {"type": "array", "minItems": 1}},
-        "required": ["key", "values"],
-        "additionalProperties": False,
-    },
-}
+TITLES = {"link": "link file", "scenario": "scenario", "plan": "measurement plan"}
 _NUMBER: Schema = {"type": ["number", "string"]}
 _HUNT: Schema = {
     "type": "object",
@@ -76,18 +64,10 @@ def json_schema(kind: str) -> Schema:
     if kind not in KINDS:
         raise InputError(format_value(kind), choices(KINDS, kind), key="kind")
     definitions = _native.table_schema(TABLES[kind])[1]
-    if kind == "link":
-        definitions |= _native.table_schema("Tunnel")[1]
-        properties = _native.table_schema("Scenario")[1]["Scenario"]["properties"]
-        shared = {name: properties[name] for name in ("title", "source", "hop", "tunnel")}
-        keys = {**shared, "assumed": _ASSUMED, "fit": _FIT}
-        top = _top("link file", {"description": _LINK, "properties": keys, "required": ["hop"]})
-    else:
-        title = "scenario" if kind == "scenario" else "measurement plan"
-        table = definitions.pop(TABLES[kind])
-        if kind == "scenario":
-            table = {**table, "properties": {**table["properties"], "hunt": _HUNT}}
-        top = _top(title, table)
+    table = definitions.pop(TABLES[kind])
+    if kind == "scenario":
+        table = {**table, "properties": {**table["properties"], "hunt": _HUNT}}
+    top = _top(TITLES[kind], table)
     return {"$schema": DRAFT, **top, "$defs": dict(sorted(definitions.items()))}
 
 

@@ -2,6 +2,7 @@
 
 pub mod acks;
 pub mod autorate;
+pub mod file;
 pub mod framing;
 pub mod grants;
 pub mod half_duplex;

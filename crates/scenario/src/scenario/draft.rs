@@ -5,11 +5,9 @@ use super::Scenario;
 use super::sweep::{Point, Sweep};
 use super::sweep_path::put;
 use crate::invalid::{Invalid, Read, Step};
-use crate::keys::{self, Bounds, KeyValue};
+use crate::keys::{self, Bounds, KeySet, KeyValue};
+use crate::link::file::Link;
 use crate::value::Value;
-
-/// Keys of a link file; `assumed` and `fit`, what `ackclock fit` records, are no part of the link.
-pub const LINK_KEYS: [&str; 6] = ["title", "source", "hop", "tunnel", "assumed", "fit"];
 
 /// Keys of a scenario that are about other runs of it.
 const SEARCHED: [&str; 2] = ["sweep", "hunt"];
@@ -216,7 +214,7 @@ impl Written {
     }
 
     fn add_link(&mut self, link: &LinkFile) -> Read<()> {
-        keys::entries(&link.tables, &LINK_KEYS)?;
+        keys::entries(&link.tables, &Link::names())?;
         let hops = link.tables.get("hop").filter(|hops| !is_empty(hops));
         let mut hops = hops.ok_or_else(|| Invalid::new("no hops", "at least one [[hop]] in a link file"))?.clone();
         let folder = link.path.rsplit_once('/').map_or("", |(folder, _)| if folder.is_empty() { "/" } else { folder });

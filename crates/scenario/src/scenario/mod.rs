@@ -12,6 +12,7 @@ mod warnings;
 use crate::flow::Flow;
 use crate::invalid::Read;
 use crate::keys::Checked;
+use crate::link::file::Link;
 use crate::link::hop::Hop;
 use crate::link::tunnel::Tunnel;
 use crate::tcp::keys::{End, TcpEnds, TcpKeys};
@@ -42,10 +43,10 @@ pub struct Scenario {
     #[key(default = "", example = "the paper asymmetry, section 4", absent = "empty")]
     pub source: String,
     /// The hops in place of `link`, as in a link file.
-    #[key(default = Vec::new(), example = Scenario::hop_example(), absent = "from `link`", allowed = "[[hop]] tables")]
+    #[key(default = Vec::new(), example = Link::hop_example(), absent = "from `link`", allowed = "[[hop]] tables")]
     pub hop: Vec<Arc<Hop>>,
     /// Tunnels over some of the hops, as in a link file.
-    #[key(default = Vec::new(), example = Scenario::tunnel_example(), absent = "none", allowed = "[[tunnel]] tables")]
+    #[key(default = Vec::new(), example = Link::tunnel_example(), absent = "none", allowed = "[[tunnel]] tables")]
     pub tunnel: Vec<Arc<Tunnel>>,
     /// Simulated time of a run.
     #[key(example = "60 s")]
@@ -93,14 +94,6 @@ impl Measure {
 }
 
 impl Scenario {
-    fn hop_example() -> Value {
-        vec![table!("name" => "dsl", "rate" => "16 Mb/s", "delay" => "8 ms")].into()
-    }
-
-    fn tunnel_example() -> Value {
-        vec![table!("kind" => "wireguard", "over" => vec![Value::from("dsl")])].into()
-    }
-
     fn flow_example() -> Value {
         vec![table!("workload" => table!("kind" => "bulk"))].into()
     }

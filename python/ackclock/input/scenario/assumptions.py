@@ -1,6 +1,5 @@
-"""The values of a link file that have no source: its [[assumed]] tables.
-
-A table has a `key`, as a sweep names it, and `values`: others that are as likely.
+"""The values of a link file that have no source: its [[assumed]] tables
+(crates/scenario/src/link/file.rs).
 """
 
 from __future__ import annotations
@@ -10,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InvalidValue, choices, format_value
+from ackclock.errors import InvalidValue, format_value
+from ackclock.input.checked_table import ReadBy
 from ackclock.input.document import Document, read_document
 from ackclock.input.scenario.draft import find_link
 
-KEYS = ("key", "values")
+READ_ASSUMPTION = ReadBy("Assumption")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,8 @@ def _read(document: Document) -> Iterator[Assumption]:
     if not isinstance(tables, list):
         raise document.error(("assumed",), InvalidValue(format_value(tables), "[[assumed]] tables"))
     for index, table in enumerate(tables):
-        at = ("assumed", index)
-        if not isinstance(table, dict):
-            raise document.error(at, InvalidValue(format_value(table), "a table with `key` and `values`"))
-        for key in table:
-            if key not in KEYS:
-                invalid = InvalidValue(f'unknown key "{key}"', choices(KEYS, key), code="unknown-key")
-                raise document.error((*at, key), invalid)
-        key, values = table.get("key"), table.get("values")
-        if not isinstance(key, str) or not key.startswith("hop."):
-            allowed = "a key of a hop, such as `hop.air.loss.mean`"
-            raise document.error((*at, "key"), InvalidValue(format_value(key), allowed))
-        if not isinstance(values, list) or not values:
-            raise document.error((*at, "values"), InvalidValue(format_value(values), "a list of other values"))
-        yield from (Assumption(key, value) for value in values)
+        try:
+            assumed = READ_ASSUMPTION(table)
+        except InvalidValue as invalid:
+            raise document.error(("assumed", index, *invalid.key), invalid) from None
+        yield from (Assumption(assumed.key, value) for value in assumed.values)

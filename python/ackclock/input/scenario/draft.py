@@ -16,10 +16,6 @@ from ackclock.input.document import Document, read_document
 from ackclock.input.link.names import PACKAGED, other_name, other_names, packaged_links
 from ackclock.input.scenario.model import Scenario
 
-LINK_KEYS = ("title", "source", "hop", "tunnel", "assumed", "fit")
-"""Keys of a link file; `assumed` (`Assumption`) and `fit`, what `ackclock fit` records, are no part
-of the link."""
-
 Point = dict[str, Any]
 """Values of a scenario by dotted path, such as `tcp.variant` or `hop.air.loss.down.mean`; None for
 a key that is left out."""

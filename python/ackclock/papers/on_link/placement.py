@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from ackclock.errors import InputError
 from ackclock.input.link.bottleneck import AS_IS, bdp_bytes, bottlenecks, slowest_bps, slowest_hop
 from ackclock.input.link.hop import Hop, base_rtt_ps
-from ackclock.input.scenario.draft import LINK_KEYS, Point, draft_of, link_path, read_draft
+from ackclock.input.scenario.draft import Point, draft_of, link_path, read_draft
 from ackclock.input.scenario.model import Scenario
 from ackclock.papers.experiments import experiments_file
 from ackclock.papers.on_link.design import Design, PointTable
@@ -81,7 +81,11 @@ class Placement:
         experiments = experiments_file(self.design.paper)
         experiment = experiments["experiments"][point["experiment"]]
         written = read_draft(scenario_path(experiment["scenario"])).document.data
-        kept = {key: value for key, value in written.items() if key not in (*LINK_KEYS, "link", "sweep")}
+        kept = {
+            key: value
+            for key, value in written.items()
+            if key not in ("title", "source", "hop", "tunnel", "link", "sweep")
+        }
         title = f"{self.design.paper} on {self.link}: {experiment['scenario']}"
         scheme = experiments.get("schemes", {}).get(point.get("scheme", ""), {})
         keys: dict[str, Any] = {
