@@ -150,6 +150,12 @@ class Scenario:
     def with_hops(self, hops: Sequence[CheckedTable]) -> Scenario:
         """The same scenario over other hops, which are not checked with the flows."""
 
+    def drawn(self, draw: Sequence[tuple[str, float]]) -> Scenario:
+        """The same scenario over the link of a draw: values by dotted path, rates in bits/s, times
+        in ms, sizes in bytes. The hops are not checked with the flows. Raises
+        `ackclock.errors.InvalidValue`.
+        """
+
 def read_scenario(data: object) -> Scenario:
     """Read the tables of a scenario, whose link is among its hops. Raises
     `ackclock.errors.InvalidValue`.

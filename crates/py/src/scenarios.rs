@@ -205,6 +205,14 @@ impl CheckedScenario {
         Ok(CheckedScenario::new(scenario, with_key(&self.given, "hop", given)))
     }
 
+    /// The same scenario over the link of a draw: values by dotted path, rates in bits/s, times in ms, sizes
+    /// in bytes. The hops are not checked with the flows. Raises InvalidValue.
+    fn drawn(&self, py: Python<'_>, draw: Vec<(String, f64)>) -> PyResult<CheckedScenario> {
+        let hop = valid(py, self.scenario.drawn_hops(&draw))?;
+        let given = hop.iter().map(|hop| hop.write(None)).collect::<Vec<_>>().into();
+        Ok(CheckedScenario::new(Scenario { hop, ..self.scenario.clone() }, with_key(&self.given, "hop", given)))
+    }
+
     fn __eq__(&self, other: &CheckedScenario) -> bool {
         self.scenario == other.scenario
     }

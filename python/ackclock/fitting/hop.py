@@ -22,8 +22,7 @@ from ackclock.input.objects import (
     Shaper,
     Wimax,
 )
-from ackclock.input.scenario.link_draws import PS_PER_MS
-from ackclock.input.units import show_rate, show_size, show_time
+from ackclock.input.units import PS_PER_S, show_rate, show_size, show_time
 
 PATH_ORDER = ("name", "policer", "shaper", "rate", "framing", "queue", "loss")
 MEDIUM_ORDER = ("name", "loss", "reorder", "handover", "medium", "delay", "queue")
@@ -150,7 +149,7 @@ def _jitter(used: Mapping[str, float | None], direction: str, *, in_order: bool)
 
 def _time(ms: float | None) -> str:
     """Milliseconds as a link file's time, in whole microseconds; at least one."""
-    return show_time(max(1, round(ms * 1e3)) * (PS_PER_MS // 1000)) if ms and ms > 0 else "0 s"
+    return show_time(max(1, round(ms * 1e3)) * (PS_PER_S // 10**6)) if ms and ms > 0 else "0 s"
 
 
 @dataclass(frozen=True)

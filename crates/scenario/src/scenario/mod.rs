@@ -2,6 +2,7 @@
 
 mod check;
 pub mod draft;
+pub mod draws;
 pub mod plan;
 mod resolution;
 pub mod sweep;
