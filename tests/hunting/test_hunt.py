@@ -76,6 +76,9 @@ def test_planted_case_is_found_and_shrunk_to_what_it_needs(tmp_path: Path) -> No
     assert point["hop.path.jitter.down"] == point["hop.path.loss.down"] == "absent"
     assert [need.partition(" ")[0] for need in case["needs"]] == ["hop.path.delay", "hop.path.policer.down"]
     assert case["seeds"] == {"broken": 5, "of": 5}
+    # The case has the objective's function with it.
+    (tmp_path / "mine.py").unlink()
+    assert value_of(tmp_path / "run" / case["scenario"]) == 1.0
 
 
 def test_hunt_finds_nothing_when_nothing_breaks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,6 +37,14 @@ def test_objective_holds_in_case_{number}() -> None:
 '''
 
 
+def _keep_function(cases: Path, file: Path, name: str) -> None:
+    """Copy the file of an objective in Python to where its name is looked for beside a case."""
+    module = name.removeprefix(PREFIX).rpartition(".")[0]
+    copy = cases / f"{module.replace('.', '/')}.py"
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(copy, file.read_bytes())
+
+
 def write_case(
     folder: Path, case: HuntCase, data: dict[str, Any], objective: Objective, draft: Draft
 ) -> tuple[str, str]:
@@ -46,9 +54,6 @@ def write_case(
     number = case["number"]
     hunted = draft.document.data["hunt"]["objective"]
     spec = dict(hunted) if isinstance(hunted, dict) else {"name": hunted}
-    if str(spec["name"]).startswith(PREFIX):
-        file, _, function = spec["name"].removeprefix(PREFIX).rpartition(":")
-        spec["name"] = f"{PREFIX}{(draft.document.folder / file).resolve()}:{function}"
     scenario = {
         **{key: value for key, value in data.items() if key not in ("title", "source")},
         "title": f"Case {number} of a hunt",
@@ -60,6 +65,8 @@ def write_case(
     scenario["hunt"] = {"objective": spec, "breaks": objective.breaks}
     places = f"{FOLDER}/{number}.toml", f"{FOLDER}/test_case_{number}.py"
     (folder / FOLDER).mkdir(exist_ok=True)
+    if objective.file is not None:
+        _keep_function(folder / FOLDER, objective.file, str(spec["name"]))
     atomic_write(folder / places[0], to_toml(scenario).encode())
     test = TEST.format(
         number=number,

@@ -84,6 +84,8 @@ class Objective:
     sides: tuple[Any, ...] = ()
     source: str = field(default="", compare=False)
     """Of a function of the user: the digest of its file."""
+    file: Path | None = field(default=None, compare=False)
+    """Of a function of the user: its file."""
 
     def value(self, runs: Sequence[HuntRun]) -> float:
         """The figure of a case: of its run, or of the two that are compared."""
@@ -304,6 +306,5 @@ def _of_user(name: str, folder: Path, breaks: float | None, at: Key) -> Objectiv
         except Exception as error:
             raise RunFailed(f"{name} failed: {type(error).__name__}: {error}") from error
 
-    return Objective(
-        name, f"{function} of {Path(file).name}", "large", breaks, three, measure, source=sha256(text).hexdigest()[:16]
-    )
+    what, digest = f"{function} of {Path(file).name}", sha256(text).hexdigest()[:16]
+    return Objective(name, what, "large", breaks, three, measure, source=digest, file=path)
