@@ -36,19 +36,21 @@ SCENARIO: dict[str, Any] = {
 
 
 class Planted(Evaluator):
-    """Cases whose figure is a function of their settings."""
+    """Cases whose figure and mechanism are functions of their settings."""
 
-    def __init__(self, figure: Callable[[Settings], float]) -> None:
+    def __init__(self, figure: Callable[[Settings], float], mechanism: Callable[[Settings], str]) -> None:
         draft = draft_of(SCENARIO)
         super().__init__(draft, read_hunt(draft), Store(None), workers=1)
-        self.figure = figure
+        self.figure, self.mechanism = figure, mechanism
 
     def run(self, settings: Settings) -> Outcome:
-        return Outcome(self.figure(settings))
+        return Outcome(self.figure(settings), mechanism=self.mechanism(settings))
 
 
-def shrunk(figure: Callable[[Settings], float], case: Settings) -> Shrunk:
-    evaluator = Planted(figure)
+def shrunk(
+    figure: Callable[[Settings], float], case: Settings, mechanism: Callable[[Settings], str] = lambda _: ""
+) -> Shrunk:
+    evaluator = Planted(figure, mechanism)
     data = evaluator.draft.written()
     simple = simplest(evaluator.table.space, lambda path: _native.value_at(data, path))
     assert simple == {DELAY: 0, f"{DELAY}[1]": 10 * MS, LOSSES: (), POLICER: 0, BURST: 500_000}
@@ -84,3 +86,15 @@ def test_four_fifths_of_the_excess_stay() -> None:
 def test_nothing_is_needed_when_the_simplest_case_breaks() -> None:
     found = shrunk(lambda _: 1.0, CASE)
     assert found.needs == ()
+
+
+def test_step_is_not_taken_when_it_changes_the_mechanism() -> None:
+    # The policer and the losses break the case each alone.
+    found = shrunk(lambda case: float(bool(case[POLICER] or case[LOSSES])), CASE)
+    assert found.needs == (LOSSES,)
+    found = shrunk(
+        lambda case: float(bool(case[POLICER] or case[LOSSES])),
+        CASE,
+        lambda case: "policed" if case[POLICER] else "lost",
+    )
+    assert found.needs == (POLICER,) and found.outcome.mechanism == "policed"

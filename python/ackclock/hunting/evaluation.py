@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from ackclock import _native
 from ackclock.errors import InputError, RunFailed
+from ackclock.hunting.mechanism import signature
 from ackclock.hunting.objectives import HuntRun
 from ackclock.hunting.plausibility import nearest
 from ackclock.hunting.space import ABSENT, Settings
@@ -44,11 +45,14 @@ class Outcome:
             or has no figure.
         violation: how far it is from what must hold; 0 where it does.
         why: why there is no figure; empty with one.
+        mechanism: what limits the flow that the objective is about, why, and the costliest event of
+            its loss recovery (`mechanism.signature`); empty where the case was not run.
     """
 
     value: float | None
     violation: float = 0.0
     why: str = ""
+    mechanism: str = ""
 
     @property
     def counts(self) -> bool:
@@ -87,7 +91,7 @@ class Store:
         if "generation" in line:
             self.elapsed_s[line["generation"]] = line["elapsed_s"]
         else:
-            self.outcomes[line["case"]] = Outcome(line["value"], line["violation"], line["why"])
+            self.outcomes[line["case"]] = Outcome(line["value"], line["violation"], line["why"], line["mechanism"])
 
     def add(self, key: str, outcome: Outcome) -> None:
         """Keep an outcome; it is on the disk when this returns."""
@@ -120,7 +124,13 @@ class Store:
 
 
 def _line(key: str, outcome: Outcome) -> dict[str, Any]:
-    return {"case": key, "value": outcome.value, "violation": outcome.violation, "why": outcome.why}
+    return {
+        "case": key,
+        "value": outcome.value,
+        "violation": outcome.violation,
+        "why": outcome.why,
+        "mechanism": outcome.mechanism,
+    }
 
 
 class Evaluator:
@@ -167,16 +177,17 @@ class Evaluator:
                     return Outcome(None, 1.0 + min(far, FAR), "no packaged link is near")
         except InputError as error:
             return Outcome(None, FAR, str(error))
-        values, violations = [], []
+        values, violations, mechanism = [], [], ""
         for seed in scenarios[0].seeds:
             runs = [self.run_of(scenario, seed) for scenario in scenarios]
+            mechanism = mechanism or signature(runs[0], self.table.objective)
             values.append(self.table.objective.value(runs))
             violations.append(self._of_metrics(runs[0]))
         known = [value for value in values if not math.isnan(value)]
         if not known:
-            return Outcome(None, 1.0, "no figure")
+            return Outcome(None, 1.0, "no figure", mechanism)
         value = min(max(median(known), -FAR), FAR)
-        return Outcome(value, max(violations))
+        return Outcome(value, max(violations), mechanism=mechanism)
 
     def scenarios(self, point: Point) -> list[Scenario]:
         """The scenario of a case: one, or one for each compared value. Raises InputError."""

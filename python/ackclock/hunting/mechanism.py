@@ -50,6 +50,22 @@ class Mechanism:
         return self.limit, self.event, self.parts
 
 
+def signature(run: HuntRun, objective: Objective) -> str:
+    """What a case must keep of its mechanism while it is made simple: the limit of the flow that it
+    is about, the limit's cause, and the costliest event of its loss recovery. Empty for an
+    objective in Python, which may be about anything.
+    """
+    if objective.file is not None:
+        return ""
+    flow = _victim(run, objective)
+    limit = flow["limit"]
+    return " ".join([*((limit["kind"], limit["cause"] or "") if limit else ("none", "")), _costliest(flow)])
+
+
+def _costliest(flow: SimulatedFlow) -> str:
+    return "timeouts" if flow["timeouts"] else "fast_retransmits" if flow["fast_retransmits"] else "none"
+
+
 def mechanism(run: HuntRun, objective: Objective, space: Space, settings: Settings, needs: Sequence[str]) -> Mechanism:
     """The mechanism of a case that needs these leaves."""
     flow = _victim(run, objective)
@@ -64,7 +80,7 @@ def mechanism(run: HuntRun, objective: Objective, space: Space, settings: Settin
         flow["variant"],
         limit["kind"] if limit else None,
         limit["cause"] if limit else None,
-        "timeouts" if flow["timeouts"] else "fast_retransmits" if flow["fast_retransmits"] else "none",
+        _costliest(flow),
         tuple(sorted(parts)),
         flow["why"] or "No packet arrived.",
         _events(flow),

@@ -1,5 +1,5 @@
-"""A case made as simple as it can be while it still breaks: each setting is moved toward its
-simplest value while most of the objective's excess stays.
+"""A case made as simple as it can be while it still breaks in the same way: each setting is moved
+toward its simplest value while most of the objective's excess stays, and the mechanism.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Shrinking:
 
     def shrink(self, settings: Settings, outcome: Outcome) -> Shrunk:
         """The simplest case on the way from a broken one. Raises RunFailed."""
-        attempt = _Attempt(self.evaluator, dict(settings), outcome, self._floor(outcome))
+        attempt = _Attempt(self.evaluator, dict(settings), outcome, self._floor(outcome), outcome.mechanism)
         for _ in range(PASSES):
             before = attempt.settings
             for leaf in self._order(attempt.settings):
@@ -139,18 +139,19 @@ class Shrinking:
 
 @dataclass
 class _Attempt:
-    """A case that is being made simple, and the badness that it must keep."""
+    """A case that is being made simple, and the badness and the mechanism that it must keep."""
 
     evaluator: Evaluator
     settings: dict[str, Setting]
     outcome: Outcome
     floor: float
+    mechanism: str
 
     def to(self, leaf: Leaf, setting: Setting, others: Settings = MappingProxyType({})) -> bool:
         """Whether the case still breaks with this setting and these others, which it then has."""
         tried = {**self.settings, leaf.name: setting, **others}
         outcome = self.evaluator.one(tried)
-        if not outcome.counts or outcome.value is None:
+        if not outcome.counts or outcome.value is None or outcome.mechanism != self.mechanism:
             return False
         if self.evaluator.table.objective.badness(outcome.value) < self.floor:
             return False
