@@ -18,6 +18,8 @@ pub mod problem;
 pub mod ring;
 pub mod rng;
 pub mod schedule;
+#[cfg(any(test, feature = "slow-path"))]
+pub mod shortcuts;
 pub mod statistics;
 pub mod throughput_models;
 pub mod time_account;

@@ -83,6 +83,11 @@ impl Network {
     /// Returns whether `current` is a hand-off of the element, the only one.
     #[inline]
     fn wake_element<P: Probe>(&mut self, index: usize, probe: &mut P) -> bool {
+        #[cfg(feature = "slow-path")]
+        if !crate::shortcuts::take() {
+            self.call(index, probe, |element, now, out| element.wake_then_due(now, out));
+            return false;
+        }
         let Node { element, counts, ports, scheduled } = &mut self.nodes[index];
         // Shortcut for the most frequent case: a fused link with one packet to forward.
         if let AnyElement::FusedLink(link) = element

@@ -252,7 +252,7 @@ impl Sender {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use crate::app::{AnyApp, BulkSource, Sink};
     use crate::element::Port;
@@ -264,6 +264,7 @@ pub(super) mod tests {
     use crate::probe::Probe;
     use crate::queue::Limit;
     use crate::rng::Rng;
+    use crate::shortcuts;
     use crate::tcp::autotune::SendTuning;
     use crate::tcp::config::{DelayedAck, FrtoKind, IdleRestart, Push, RtoRestart, TcpConfig, WindowValidation};
     use crate::tcp::linux_rules::LinuxRules;
@@ -271,18 +272,6 @@ pub(super) mod tests {
     use crate::tcp::tso::TsoAutosize;
     use crate::tcp::{TcpEndpoint, Variant};
     use crate::units::{Rate, Span};
-    use std::cell::Cell;
-
-    thread_local! {
-        static ALLOWED: Cell<bool> = const { Cell::new(true) };
-        static ACKS: Cell<u64> = const { Cell::new(0) };
-    }
-
-    /// Whether ACKs may take the fast path; counts them.
-    pub fn is_allowed() -> bool {
-        ACKS.set(ACKS.get() + u64::from(ALLOWED.get()));
-        ALLOWED.get()
-    }
 
     /// Every packet that was sent.
     #[derive(Default)]
@@ -297,8 +286,7 @@ pub(super) mod tests {
     /// The packets of a transfer over 10 Mb/s and 20 ms with a queue of 20 packets that loses these
     /// data packets, and the number of ACKs on the fast path.
     fn transfer(config: &TcpConfig, fast: bool) -> (Vec<String>, u64) {
-        ALLOWED.set(fast);
-        ACKS.set(0);
+        shortcuts::allow(fast);
         let mut b = Network::builder();
         let link = || FusedLink::new(Some(Rate::from_bps(10_000_000)), Span::from_ms(10), Limit::packets(20), Framing::None);
         let (there, back) = (b.element(link()), b.element(link()));
@@ -315,7 +303,7 @@ pub(super) mod tests {
         b.connect(back, Port(0), Route::Endpoint(client));
         let mut log = Log::default();
         b.build().run_until(Time::ZERO + Span::from_secs(30), &mut log);
-        (log.0, ACKS.get())
+        (log.0, shortcuts::taken())
     }
 
     /// A host like Linux 6, with some of its mechanisms.
