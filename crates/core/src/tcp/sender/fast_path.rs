@@ -332,6 +332,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn transfer_sends_the_same_packets_on_the_slow_path_when_linux_packets_divide_it() {
+        for variant in [Variant::Reno, Variant::Cubic] {
+            for undo in [false, true] {
+                let host = host(RecoveryKind::Linux, variant, undo, false, Push::Chunks);
+                let config = TcpConfig { linux_rules: LinuxRules::all(), app_limited_growth: true, ..host };
+                let (fast, acks) = transfer(&config, true);
+                let (slow, _) = transfer(&config, false);
+                let differs = fast.iter().zip(&slow).find(|(a, b)| a != b);
+                assert!(acks > 500, "{variant:?} {undo}: {acks} ACKs");
+                assert_eq!((differs, fast.len()), (None, slow.len()), "{variant:?} {undo}");
+            }
+        }
+    }
+
     /// The application writes 3 MB and closes before TCP sends anything.
     #[test]
     fn fin_follows_all_data_when_the_application_closes_with_its_first_write() {

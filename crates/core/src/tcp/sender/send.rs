@@ -87,8 +87,9 @@ impl Sender {
     /// transmission. `next`: the result of `can_send_next`, if it is known.
     #[inline]
     fn is_last(&mut self, now: Time, socket: &Socket, next: Option<Result<(), SendLimit>>) -> bool {
-        // A tail loss probe, which no window limits, ends with the transmission of a segment.
-        let other_limits = self.pacer.is_some() || self.tsq.is_some() || self.fine_timer.is_some();
+        // A tail loss probe, which no window limits, ends with the transmission of a segment. Where Linux's packets
+        // divide what is sent, only `next_burst` knows what follows: it divides what is written first.
+        let other_limits = self.pacer.is_some() || self.tsq.is_some() || self.fine_timer.is_some() || self.in_packets;
         if other_limits || self.recovery.active() || self.scoreboard.lost_out() > 0 {
             return false;
         }
