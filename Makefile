@@ -25,7 +25,7 @@ endif
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) $(shell find crates \( -path crates/kernel-cc -o -path crates/quic-peer \) -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc quic-peer ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat quic-accuracy apps-accuracy apps-chromium hunt-accuracy reference
+.PHONY: help build lab demo loop test test-slow findings check digest format bench bench-runs sweep-estimates bench-peers accuracy analyze-accuracy host-accuracy host-findings bench-live soak measure-accuracy attack fuzz mutants kernel kernel-cc quic-peer ack-path limits congestion-control autorate reports conformance dialogues dialogues-record fit-accuracy fit-buckets fit-measure fit-foreign coverage advise-accuracy advise-recipes advise-regret advise-verify readings crude papers guides figures docs lock clean distclean virtual-kernel uml qdisc-counts host-processing nist-mac papers-today radio-mac rmcat quic-accuracy apps-accuracy apps-chromium hunt-accuracy hunt-ourselves reference
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -333,6 +333,12 @@ crude: build ## the papers' holding claims in crude models of their links (crude
 # In parts: make hunt-accuracy KEPT=runs/hunt.jsonl MINUTES=9, again until all are done.
 hunt-accuracy: build ## links on which controls are known to break, found by `hunt`, into docs/evidence/hunt.md: ten minutes, KEPT=, MINUTES=
 	$(BIN)/python -m studies.hunt.page $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) docs/evidence/hunt.md
+
+# Again after an interruption: it continues. One campaign alone: ONLY=kernel, slow_path, one_worker or truth.
+hunt-ourselves: build ## cases in which ackclock differs from the kernel or from itself, found by `hunt`, into docs/evidence/hunt-ourselves.md: 80 minutes, KEPT=, MINUTES= each
+	$(CARGO) build --release --quiet -p ackclock-sim --example both_paths --features slow-path
+	$(BIN)/python -m studies.hunt.ourselves $(if $(KEPT),--kept $(KEPT)) $(if $(MINUTES),--minutes $(MINUTES)) \
+	  $(if $(ONLY),--only $(ONLY)) docs/evidence/hunt-ourselves.md
 
 lock: ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot --extra report --group dev \
