@@ -192,7 +192,7 @@ def sockets(found: Outcomes) -> str:
     head = ["link"]
     for figure in ("goodput, Mb/s", "RTT, ms", "lost packets"):
         head += [f"{figure}, sockets", "simulator", ""]
-    return f"{SOCKETS}{held} of {links} links hold.\n\n{table([*head, 'runs'], rows)}"
+    return f"{SOCKETS}{held} of {links} hold.\n\n{table([*head, 'runs'], rows)}"
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import shlex
 import shutil
 import statistics
 import sys
@@ -27,6 +28,8 @@ from studies.quic.runs import QUIC, packaged
 
 LINKS = tuple("cable-ethernet" if link == "adsl2plus" else link for link in STUDIED)
 """Those of the study; the emulator's audit cannot bound what lateness does to ATM cells."""
+UPLOAD_LINKS = ("dsl-16m", "cable-ethernet", "wimax-nist", "lte-fixed-10m")
+"""Links whose uplink is asked about, too."""
 CONTROL = "noq-cubic"
 SEEDS = (1, 2, 3)
 SIMULATED = tuple(range(1, 11))
@@ -44,7 +47,7 @@ def peer() -> str | None:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of a download: goodput in b/s, the mean of the sender's RTT in ms, packets declared lost."""
+    """Of a transfer: goodput in b/s, the mean of the sender's RTT in ms, packets declared lost."""
 
     goodput_bps: float
     rtt_ms: float
@@ -54,27 +57,43 @@ class Figures:
 
 @dataclass(frozen=True)
 class SocketCase:
-    """A download over an emulated link."""
+    """A transfer over an emulated link."""
 
     link: str
     seed: int
+    direction: str = "down"
 
     @property
     def key(self) -> str:
         """What a kept run is found by."""
-        text = json.dumps(["sockets", asdict(self), SECONDS, CONTROL, packaged(self.link)], sort_keys=True)
+        case = {"link": self.link, "seed": self.seed}
+        if self.direction == "up":
+            case["direction"] = "up"
+        text = json.dumps(["sockets", case, SECONDS, CONTROL, packaged(self.link)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def programs(self, program: str, sender: Path, receiver: Path) -> tuple[list[str], list[str]]:
+        """The client's command and the server's, which write what sender and receiver found."""
+        if self.direction == "up":
+            return [program, "upload", CONTROL, str(SECONDS), str(sender)], [
+                program,
+                "sink",
+                str(SECONDS),
+                str(receiver),
+            ]
+        return [program, "fetch", str(SECONDS), str(receiver)], [program, "serve", CONTROL, str(SECONDS), str(sender)]
 
     def run(self, program: str) -> dict[str, Any]:
         """The figures of a valid run. Raises RunFailed."""
         why = ""
         for _ in range(ATTEMPTS):
             with tempfile.TemporaryDirectory(prefix="quic-sockets-") as scratch:
-                serve, fetch = (Path(scratch) / f"{end}.json" for end in ("serve", "fetch"))
+                sender, receiver = (Path(scratch) / f"{end}.json" for end in ("sender", "receiver"))
+                client, server = self.programs(program, sender, receiver)
                 done = ackclock.emulate(
                     packaged(self.link),
-                    ["sh", "-c", f"{SERVER_FIRST}{program} fetch {SECONDS} {fetch}"],
-                    server=[program, "serve", CONTROL, str(SECONDS), str(serve)],
+                    ["sh", "-c", f"{SERVER_FIRST}{shlex.join(client)}"],
+                    server=server,
                     server_ready="none",
                     seed=self.seed,
                     log=False,
@@ -84,10 +103,10 @@ class SocketCase:
                 if not done["valid"] or steal > STEAL_PERCENT:
                     why = done["why"] or f"{steal:.1f} % of the CPU was stolen"
                     continue
-                if not (serve.is_file() and fetch.is_file()):
+                if not (sender.is_file() and receiver.is_file()):
                     why = f"the programs ended with status {done['command']['exit']}"
                     continue
-                sent, got = (json.loads(file.read_text("utf-8")) for file in (serve, fetch))
+                sent, got = (json.loads(file.read_text("utf-8")) for file in (sender, receiver))
             figures = Figures(
                 8 * got["bytes"] / SECONDS, statistics.fmean(sent["rtt_ms"]), sent["lost_packets"], sent["sent_packets"]
             )
@@ -96,14 +115,16 @@ class SocketCase:
 
 
 def socket_cases() -> list[SocketCase]:
-    """Each link with each seed."""
-    return [SocketCase(link, seed) for link in LINKS for seed in SEEDS]
+    """Each link with each seed, and uploads."""
+    downloads = [SocketCase(link, seed) for link in LINKS for seed in SEEDS]
+    return downloads + [SocketCase(link, seed, "up") for link in UPLOAD_LINKS for seed in SEEDS]
 
 
-def simulated(link: str) -> list[Figures]:
+def simulated(link: str, direction: str = "down") -> list[Figures]:
     """The figures of the simulator, one for each seed."""
     flow = {
         "name": "f",
+        "direction": direction,
         "transport": QUIC,
         "workload": {"kind": "bulk"},
         "quic": {"control": CONTROL, "certificate": "900 B"},
@@ -132,12 +153,13 @@ def simulated(link: str) -> list[Figures]:
 def sockets_table(found: Mapping[str, Mapping[str, Any]]) -> tuple[list[list[str]], int, int]:
     """The rows of links whose runs are there, how many hold, and how many there are."""
     rows, held = [], 0
-    for link in LINKS:
-        runs = [found[case.key] for case in socket_cases() if case.link == link and case.key in found]
+    for link, direction in dict.fromkeys((case.link, case.direction) for case in socket_cases()):
+        cases = [case for case in socket_cases() if (case.link, case.direction) == (link, direction)]
+        runs = [found[case.key] for case in cases if case.key in found]
         if not runs:
             continue
-        real, ours = [Figures(**run["figures"]) for run in runs], simulated(link)
-        cells, holds = [f"`{link}`"], True
+        real, ours = [Figures(**run["figures"]) for run in runs], simulated(link, direction)
+        cells, holds = [f"`{link}`" + (", upload" if direction == "up" else "")], True
         for name, form in (("goodput_bps", 1e6), ("rtt_ms", 1.0), ("lost", 1.0)):
             truth, mean = (statistics.fmean(getattr(one, name) for one in of) / form for of in (real, ours))
             good, text = _verdict(name, truth, mean)
