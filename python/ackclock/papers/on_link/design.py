@@ -27,9 +27,9 @@ class PointTable(TypedDict):
     """A [points."NAME"]: an experiment of ``experiments.toml`` with one of its schemes, whose keys
     of hops are replaced by those that fit any link.
 
-    ``window`` sets both socket buffers, in BDPs of the link in direction down; ``acks`` is an ACK
-    policy as in `compare --ack-policy`, at the bottleneck of the ACKs; ``loss`` is a mean of
-    errors on the channel, in bursts of 5 ms.
+    ``window`` sets both socket buffers, and the receive window of flows over QUIC, in BDPs of the
+    link in direction down; ``acks`` is an ACK policy as in `compare --ack-policy`, at the
+    bottleneck of the ACKs; ``loss`` is a mean of errors on the channel, in bursts of 5 ms.
     """
 
     experiment: str

@@ -101,6 +101,8 @@ class Placement:
         if (bdps := point.get("window")) is not None:
             size = f"{max(MIN_WINDOW, round(bdps * self._required(self.bdp_bytes)))} B"
             keys |= {"tcp.send_buffer": size, "tcp.receive_buffer": size}
+            of_quic = [path for path, value in point.get("keys", {}).items() if value == "quic"]
+            keys |= {f"{path.removesuffix('transport')}quic.receive_window": size for path in of_quic}
         if policy := point.get("acks"):
             at = bottlenecks(self.hops, "down")
             keys[at.acks] = at.keys(AS_IS, policy)[at.acks]
