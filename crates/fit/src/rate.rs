@@ -241,9 +241,9 @@ fn blocks(gaps: &[BusyGap], in_mode: impl Fn(&BusyGap) -> bool) -> Vec<BlockSums
 }
 
 /// The range of service times per byte, `mode_half_width` to either side, with most of the gaps, and
-/// its share of them.
+/// its share of them. A packet that came before the one sent earlier was not served after it.
 fn mode(gaps: &[BusyGap]) -> (std::ops::RangeInclusive<f64>, f64) {
-    let mut per_byte: Vec<f64> = gaps.iter().filter(|gap| gap.is_clean).map(|gap| gap.ns / gap.bytes).collect();
+    let mut per_byte: Vec<f64> = gaps.iter().filter(|gap| gap.is_clean && gap.ns >= 0.0).map(|gap| gap.ns / gap.bytes).collect();
     per_byte.sort_unstable_by(f64::total_cmp);
     let (mut from, mut best) = (0, (0, 0));
     for (to, &value) in per_byte.iter().enumerate() {
@@ -408,5 +408,15 @@ mod tests {
         assert_eq!((fit.status, fit.value), (Status::Bounded, None));
         let seen = fit.lo.unwrap();
         assert!(seen > 0.98 * 1500.0 * 8.0 / 0.9e-3 && seen < 1.02 * 1500.0 * 8.0 / 0.9e-3, "{seen}");
+    }
+
+    #[test]
+    fn mode_is_of_the_packets_that_did_not_overtake() {
+        let gap = |ns| BusyGap { at: 0, ns, bytes: 1500.0, is_clean: true, packets: 1 };
+        let gaps: Vec<BusyGap> = [-3000.0, 1500.0, 1500.0, -1500.0, 1500.0, 6000.0].map(gap).to_vec();
+        let (range, share) = mode(&gaps);
+        assert_eq!((*range.start(), *range.end(), share), (1.0, 1.0, 0.75));
+        let (range, share) = mode(&[gap(-1.0), gap(-2.0)]);
+        assert!(range.is_empty() && share == 0.0);
     }
 }
