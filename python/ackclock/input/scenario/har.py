@@ -46,13 +46,14 @@ def is_har(value: object) -> bool:
     return isinstance(value, str) and value.lower().endswith(SUFFIX)
 
 
-def har_objects(path: Path) -> list[list[str | int]]:
+def har_objects(path: str | Path) -> list[list[str | int]]:
     """The objects of a page, each `[size, parent, wait, host]` as a scenario has them. The parent
     is what the browser names as the initiator, else the response that was the last to be complete
     before the request, else the document.
 
     Raises InputError that names the file.
     """
+    path = Path(path)
     try:
         status = path.stat()
         return [list(entry) for entry in _read(path, status.st_mtime_ns, status.st_size)]
