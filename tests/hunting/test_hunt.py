@@ -171,7 +171,7 @@ def test_cases_of_one_mechanism_are_one(tmp_path: Path) -> None:
 
 
 def test_constraints_and_plausibility_keep_cases_out(tmp_path: Path) -> None:
-    path = scenario(tmp_path)
+    path = scenario(tmp_path, breaks=0.7)
     limits = (
         'constraints = [{ key = "hop.path.delay", max = "10 ms" }, { metric = "timeouts", max = 0 }]\nplausible = 1.5\n'
     )
