@@ -88,7 +88,7 @@ impl Sender {
     fn send(&mut self, at: i64, event: FlightEvent) {
         let arrives = at + BASE_RTT / 2;
         let departs = self.free_at.max(arrives) + SERVICE;
-        let fits = departs - arrives - SERVICE <= self.queue && (self.sent + 1) % self.loss_interval != 0;
+        let fits = departs - arrives - SERVICE <= self.queue && !(self.sent + 1).is_multiple_of(self.loss_interval);
         if fits {
             self.free_at = departs;
         }
