@@ -95,12 +95,13 @@ const MODELS: &[(Model, f64)] = &[
 ];
 
 impl Model {
-    fn name(self) -> &'static str {
+    /// None of what is none of those known.
+    fn variant(self) -> Option<Variant> {
         match self {
-            Model::Replayed(variant) | Model::OfPapers(variant) => variant.name(),
-            Model::Bbr => Variant::Bbr.name(),
-            Model::Bbr3 => Variant::Bbr3.name(),
-            Model::Steady | Model::Other => "other",
+            Model::Replayed(variant) | Model::OfPapers(variant) => Some(variant),
+            Model::Bbr => Some(Variant::Bbr),
+            Model::Bbr3 => Some(Variant::Bbr3),
+            Model::Steady | Model::Other => None,
         }
     }
 
@@ -108,13 +109,12 @@ impl Model {
         matches!(self, Model::Replayed(_) | Model::OfPapers(_))
     }
 
+    fn name(self) -> &'static str {
+        self.variant().map_or("other", Variant::name)
+    }
+
     fn family(self) -> CcFamily {
-        match self {
-            Model::Replayed(variant) | Model::OfPapers(variant) => family_of(variant),
-            Model::Bbr => family_of(Variant::Bbr),
-            Model::Bbr3 => family_of(Variant::Bbr3),
-            Model::Steady | Model::Other => CcFamily::Unknown,
-        }
+        self.variant().map_or(CcFamily::Unknown, family_of)
     }
 }
 
