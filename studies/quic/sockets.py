@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +75,11 @@ class SocketCase:
 
     def programs(self, program: str, sender: Path, receiver: Path) -> tuple[list[str], list[str]]:
         """The client's command and the server's, which write what sender and receiver found."""
+        sends = [CONTROL, str(SECONDS), str(sender)]
+        receives = [str(SECONDS), str(receiver)]
         if self.direction == "up":
-            return [program, "upload", CONTROL, str(SECONDS), str(sender)], [
-                program,
-                "sink",
-                str(SECONDS),
-                str(receiver),
-            ]
-        return [program, "fetch", str(SECONDS), str(receiver)], [program, "serve", CONTROL, str(SECONDS), str(sender)]
+            return [program, "upload", *sends], [program, "sink", *receives]
+        return [program, "fetch", *receives], [program, "serve", *sends]
 
     def run(self, program: str) -> dict[str, Any]:
         """The figures of a valid run. Raises RunFailed."""
@@ -153,8 +151,7 @@ def simulated(link: str, direction: str = "down") -> list[Figures]:
 def sockets_table(found: Mapping[str, Mapping[str, Any]]) -> tuple[list[list[str]], int, int]:
     """The rows of links whose runs are there, how many hold, and how many there are."""
     rows, held = [], 0
-    for link, direction in dict.fromkeys((case.link, case.direction) for case in socket_cases()):
-        cases = [case for case in socket_cases() if (case.link, case.direction) == (link, direction)]
+    for (link, direction), cases in groupby(socket_cases(), lambda case: (case.link, case.direction)):
         runs = [found[case.key] for case in cases if case.key in found]
         if not runs:
             continue
