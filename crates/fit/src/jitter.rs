@@ -159,7 +159,7 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
                 JitterFamily::Uniform { .. } => by_mean(above).map_or([lo, hi], |[from, to]| [lo.min(from), hi.max(to)]),
                 _ => [lo, hi],
             };
-            JitterParameter { key, value, lo: lo.min(value), hi: hi.max(value), draws }
+            JitterParameter { key, value, lo: lo.min(without_hosts(key, value, host_noise)), hi: hi.max(value), draws }
         })
         .collect();
     Jitter {
@@ -171,6 +171,17 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
         in_order: in_order(runs, quantile_of_sorted(above, 0.5).unwrap_or(0.0)),
         ..none
     }
+}
+
+/// The smallest that a parameter may be: what hosts add between a timestamp and the wire, up to `noise` and evenly
+/// spread, is in every delay, and is not the link's.
+fn without_hosts(key: &str, value: f64, noise: f64) -> f64 {
+    let rest = match key {
+        "high" => value - noise,
+        "sd" => libm::sqrt((value * value - noise * noise / 12.0).max(0.0)),
+        _ => value - noise / 2.0,
+    };
+    rest.max(0.0)
 }
 
 /// A draw of the width of a uniform distribution of which `high` is estimated: the range of n values is the width
@@ -338,6 +349,14 @@ mod tests {
         let fit = estimate(&[], &above, LIMITS.host_noise_ns, 100, &mut rng);
         let width = &fit.parameters[0];
         assert!(width.key == "high" && width.lo <= 4e6 && 4e6 <= width.hi && width.hi < 5e6, "{width:?}");
+    }
+
+    #[test]
+    fn mean_is_in_its_interval_when_hosts_add_to_each_delay() {
+        let mut rng = Rng::for_element(8, "draws");
+        let fit = fitted(&jittered(40_000_000, true, || rng.exponential(300e3) + 92e3 * rng.uniform()));
+        let mean = &fit.parameters[0];
+        assert!(mean.key == "mean" && mean.value > 310e3 && mean.lo <= 300e3 && 300e3 <= mean.hi, "{mean:?}");
     }
 
     #[test]

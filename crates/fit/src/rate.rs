@@ -186,7 +186,7 @@ impl<'a> BlockRates<'a> {
     fn own_rate(&self) -> Option<f64> {
         let serves_others = !self.is_mode
             && self.mode_share >= LIMITS.min_serving_share
-            && self.mode_above_mean() >= LIMITS.min_serving_difference
+            && (LIMITS.min_serving_difference..=LIMITS.max_serving_difference).contains(&self.mode_above_mean())
             && steps(self.gaps).is_none();
         serves_others.then(|| bit_rate(self.total.mode))
     }
@@ -241,9 +241,11 @@ fn blocks(gaps: &[BusyGap], in_mode: impl Fn(&BusyGap) -> bool) -> Vec<BlockSums
 }
 
 /// The range of service times per byte, `mode_half_width` to either side, with most of the gaps, and
-/// its share of them. A packet that came before the one sent earlier was not served after it.
+/// its share of them. A packet that came before the one sent earlier was not served after it; one that came
+/// with it was held behind it by jitter that keeps the order, after it was served.
 fn mode(gaps: &[BusyGap]) -> (std::ops::RangeInclusive<f64>, f64) {
-    let mut per_byte: Vec<f64> = gaps.iter().filter(|gap| gap.is_clean && gap.ns >= 0.0).map(|gap| gap.ns / gap.bytes).collect();
+    let clean = || gaps.iter().filter(|gap| gap.is_clean && gap.ns >= 0.0);
+    let mut per_byte: Vec<f64> = clean().filter(|gap| gap.ns > 0.0).map(|gap| gap.ns / gap.bytes).collect();
     per_byte.sort_unstable_by(f64::total_cmp);
     let (mut from, mut best) = (0, (0, 0));
     for (to, &value) in per_byte.iter().enumerate() {
@@ -255,7 +257,7 @@ fn mode(gaps: &[BusyGap]) -> (std::ops::RangeInclusive<f64>, f64) {
         }
     }
     match per_byte.get(best.0..best.1) {
-        Some([first, .., last]) => (*first..=*last, (best.1 - best.0) as f64 / per_byte.len() as f64),
+        Some([first, .., last]) => (*first..=*last, (best.1 - best.0) as f64 / clean().count() as f64),
         _ => (f64::INFINITY..=f64::NEG_INFINITY, 0.0),
     }
 }
@@ -376,6 +378,23 @@ mod tests {
     }
 
     #[test]
+    fn link_serves_no_others_when_jitter_that_keeps_the_order_holds_packets_together() {
+        let mut rng = Rng::for_element(9, "jitter");
+        let late: Vec<i64> = (0..10_000).map(|_| rng.exponential(2e6) as i64).collect();
+        let mut facts = link(|_| 1_200_000, |_| false, |i| late[i]);
+        let evidence = fitted(facts.clone(), 4 * MS).evidence;
+        assert_eq!((evidence.method, evidence.own), (RateMethod::Mean, None), "{evidence:?}");
+        // They leave what held them at 1 Gb/s.
+        let mut last = 0;
+        for packet in &mut facts.packets {
+            last = packet.arrival().unwrap().max(last + 12_000);
+            packet.outcome = Outcome::Arrived(last);
+        }
+        let evidence = fitted(facts, 4 * MS).evidence;
+        assert!(evidence.own.is_none() && evidence.mode_above_mean > LIMITS.max_serving_difference, "{evidence:?}");
+    }
+
+    #[test]
     fn rate_is_bounded_from_below_when_a_second_carried_more() {
         let steady = link(|_| 1_200_000, |_| false, |_| 0);
         let floor = steady.floor().unwrap();
@@ -416,6 +435,10 @@ mod tests {
         let gaps: Vec<BusyGap> = [-3000.0, 1500.0, 1500.0, -1500.0, 1500.0, 6000.0].map(gap).to_vec();
         let (range, share) = mode(&gaps);
         assert_eq!((*range.start(), *range.end(), share), (1.0, 1.0, 0.75));
+        // Jitter that keeps the order holds packets behind another.
+        let held: Vec<BusyGap> = [9000.0, 0.0, 0.0, 0.0, 0.0, 1500.0, 1500.0, 1500.0].map(gap).to_vec();
+        let (range, share) = mode(&held);
+        assert_eq!((*range.start(), *range.end(), share), (1.0, 1.0, 0.375));
         let (range, share) = mode(&[gap(-1.0), gap(-2.0)]);
         assert!(range.is_empty() && share == 0.0);
     }

@@ -59,6 +59,9 @@ thresholds! {
     /// relative, from which on it serves others, too.
     min_serving_share: f64 = 0.3;
     min_serving_difference: f64 = 0.05;
+    /// By how much the service times that agree are at most faster than the mean, relative, for a link that serves
+    /// others, too: beyond it, packets that were held together left what held them at its rate.
+    max_serving_difference: f64 = 9.0;
     /// Maximum relative excess of the mean over the mode: a link of fixed rate serves no packet faster.
     max_mean_above_mode: f64 = 0.01;
     /// Minimum time of a busy link, seconds, and maximum ratio of its rate to the largest throughput
