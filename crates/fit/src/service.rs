@@ -2,7 +2,7 @@
 //! rate (Lindley 1952) and the base delay. A packet of which every predecessor had arrived by then
 //! shows jitter itself, also from a standing queue: a link that keeps the order did not hold it back.
 
-use crate::facts::{DirectionFacts, Outcome};
+use crate::facts::{DirectionFacts, LinkPacket, Outcome};
 use crate::thresholds::LIMITS;
 use std::collections::VecDeque;
 
@@ -13,11 +13,7 @@ pub fn unjittered_arrivals(facts: &DirectionFacts, base: f64, ns_per_byte: f64) 
     let mut arrivals: Vec<Option<f64>> = Vec::with_capacity(facts.packets.len());
     let mut deviations = Vec::with_capacity(facts.packets.len());
     for packet in &facts.packets {
-        let is_served = match packet.outcome {
-            Outcome::Arrived(_) | Outcome::Uncaptured => true,
-            Outcome::Lost { channel } => channel >= LIMITS.channel_probability,
-            Outcome::OutsideCapture => false,
-        };
+        let is_served = was_served(packet);
         if is_served {
             free = free.max(packet.sent as f64) + ns_per_byte * f64::from(packet.len);
         }
@@ -29,25 +25,33 @@ pub fn unjittered_arrivals(facts: &DirectionFacts, base: f64, ns_per_byte: f64) 
     arrivals.into_iter().zip(minima).map(|(arrival, min)| Some(arrival? + min)).collect()
 }
 
+/// The link sent the packet, as far as is known.
+fn was_served(packet: &LinkPacket) -> bool {
+    match packet.outcome {
+        Outcome::Arrived(_) | Outcome::Uncaptured => true,
+        Outcome::Lost { channel } => channel >= LIMITS.channel_probability,
+        Outcome::OutsideCapture => false,
+    }
+}
+
 /// Delays without service and waiting, sorted, of the packets that no predecessor held back, among the
-/// first `count` that the link served after it was idle: the error of the rate has not added up yet.
+/// first `count` that the link served after it was idle: the error of the rate has not added up yet. Behind a
+/// lost packet, which the link may have served or not, none counts until it is idle again.
 pub fn early_delays(facts: &DirectionFacts, ns_per_byte: f64, floor: f64, count: usize) -> Vec<f64> {
     let (mut free, mut latest) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-    let mut number = 0;
+    let (mut number, mut is_sure) = (0, true);
     let mut delays = Vec::new();
     for packet in &facts.packets {
-        let is_served = match packet.outcome {
-            Outcome::Arrived(_) | Outcome::Uncaptured => true,
-            Outcome::Lost { channel } => channel >= LIMITS.channel_probability,
-            Outcome::OutsideCapture => false,
-        };
-        if !is_served {
-            continue;
+        if free <= packet.sent as f64 {
+            (number, is_sure) = (0, true);
         }
-        number = if free <= packet.sent as f64 { 1 } else { number + 1 };
-        free = free.max(packet.sent as f64) + ns_per_byte * f64::from(packet.len);
+        if was_served(packet) {
+            number += 1;
+            free = free.max(packet.sent as f64) + ns_per_byte * f64::from(packet.len);
+        }
+        is_sure &= !packet.is_lost();
         let Some(arrival) = packet.arrival() else { continue };
-        if number <= count && latest <= free + floor {
+        if is_sure && number <= count && latest <= free + floor {
             delays.push(arrival as f64 - free);
         }
         latest = latest.max(arrival as f64);
@@ -99,7 +103,6 @@ pub fn jitter_of(facts: &DirectionFacts, unjittered: &[Option<f64>]) -> Vec<f64>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::LinkPacket;
     use ackclock_core::rng::Rng;
 
     /// A standing queue at 10 Mb/s, and exponential jitter with this mean that keeps the order.
@@ -123,6 +126,24 @@ mod tests {
             let mean = above.iter().sum::<f64>() / above.len() as f64;
             assert!(above.len() > 300 && (mean / 2e6 - 1.0).abs() < 0.12, "{mean} of {} with drift {drift}", above.len());
         }
+    }
+
+    #[test]
+    fn floor_of_early_packets_is_not_lower_when_a_lost_packet_was_not_served() {
+        // Bursts of four at 10 Mb/s and 20 ms, of which the second packet never reached the link.
+        let arrival = |served: i64| Outcome::Arrived(20_000_000 + 1_200_000 * served);
+        let packets = (0..50i64).flat_map(|burst| {
+            let sent = burst * 100_000_000;
+            let of = |outcome| LinkPacket { sent, len: 1500, outcome };
+            let after = |outcome: Outcome| match outcome {
+                Outcome::Arrived(at) => Outcome::Arrived(sent + at),
+                other => other,
+            };
+            [arrival(1), Outcome::Lost { channel: 1.0 }, arrival(2), arrival(3)].map(|outcome| of(after(outcome)))
+        });
+        let facts = DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() };
+        let early = early_delays(&facts, 800.0, 20e6, 4);
+        assert!(early.len() == 50 && early.iter().all(|delay| (delay - 20e6).abs() < 1.0), "{early:?}");
     }
 
     #[test]
