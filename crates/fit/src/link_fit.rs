@@ -8,7 +8,7 @@ use crate::frame_period::{self, FramePeriod};
 use crate::framing::{self, FramingFit};
 use crate::jitter::{self, Jitter};
 use crate::late_timestamps::{self, DelayBulk};
-use crate::loss::{self, ChannelFit};
+use crate::loss::{self, ChannelFit, KnownDrops};
 use crate::policer::{self, PolicerFit};
 use crate::queue::{self, QueueLimit};
 use crate::rate::{self, RateMethod, ServiceRate};
@@ -171,6 +171,11 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     // What jitter adds to an arrival does not show that the next packet waited.
     let margin = quantile_of_sorted(&isolated.above_min(), 0.95).unwrap_or(0.0) as i64;
     let mut rate = rate::estimate(runs, margin, draws, &mut rng("rate"));
+    let resolved = steady_ns_per_byte(&rate).and_then(|ns_per_byte| with_known_losses(runs, ns_per_byte));
+    if let Some(resolved) = &resolved {
+        runs = resolved;
+        rate = rate::estimate(runs, margin, draws, &mut rng("rate"));
+    }
     let carried = rate.lo;
     if rate.status == Status::Bounded {
         rate = rate_by_size::estimate(rate, runs, &isolated, draws, &mut rng("rate"));
@@ -248,7 +253,9 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     let base_delay = of_delay(&above, &early);
     let host_noise = LIMITS.host_noise_ns + late.unwrap_or(0.0);
     served = served.zip(base_delay.value).map(|((ns_per_byte, _), base)| (ns_per_byte, base)).or(served);
-    let has_jitter = quantile_of_sorted(&above, 0.95).is_some_and(|p95| p95 > host_noise);
+    let jitter = jitter::estimate(runs, &above, host_noise, draws, &mut rng("jitter"));
+    // Flows that overtake each other make no arrival late.
+    let has_jitter = !jitter.is_by_flow && jitter.p95.is_some_and(|p95| p95 > host_noise);
     let queue = ns_per_byte.zip(served.map(|s| s.1).or(first.value).or(first.hi)).map(|(ns_per_byte, base)| {
         let of_run = |facts: &DirectionFacts| {
             let arrivals: Vec<Option<f64>> = match has_jitter && rate.evidence.gaps > 0 {
@@ -267,7 +274,6 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         Some(shared) => queue.map(|queue| queue::of_shared_link(&queue, runs.iter().map(|facts| shared.largest(facts)))),
         None => queue,
     };
-    let jitter = jitter::estimate(runs, &above, host_noise, draws, &mut rng("jitter"));
     let varies = rate.evidence.steps.is_some()
         || rate.evidence.variation.is_some_and(|variation| variation >= LIMITS.min_recorded_variation)
         || is_wide(&rate)
@@ -285,6 +291,10 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     if let Some(found) = policer.as_mut().filter(|_| late.is_some()) {
         found.rate = found.rate.clone().widened(LIMITS.late_rate_error);
     }
+    let is_uncertain = |policer: &&PolicerFit| policer.rate.status != Status::Identified;
+    let at_policer = policer.as_ref().filter(is_uncertain).map_or(0, |policer| policer.evidence.drops);
+    let known = KnownDrops::of(at_policer, rate.value.is_some());
+    let loss = loss::estimate(attributed.as_deref().unwrap_or(runs), ns_per_byte.or(slowest), known, draws, &mut rng("loss"));
     DirectionFit {
         framing: None,
         recorded,
@@ -294,7 +304,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         bytes: sent.iter().flat_map(|facts| &facts.packets).map(|packet| u64::from(packet.len)).sum(),
         lost: sent.iter().flat_map(|facts| &facts.packets).filter(|packet| packet.is_lost()).count(),
         jitter,
-        loss: loss::estimate(attributed.as_deref().unwrap_or(runs), ns_per_byte.or(slowest), draws, &mut rng("loss")),
+        loss,
         queue,
         rate,
         base_delay,
@@ -307,6 +317,28 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         frame_period: frame_period::estimate(runs),
         reordering: reordering::estimate(runs, draws, &mut rng("reordering")),
     }
+}
+
+/// The service time of a byte, nanoseconds, where nearly all of a busy link agree: it serves no others, and arrivals
+/// have no jitter.
+fn steady_ns_per_byte(rate: &Fitted<ServiceRate>) -> Option<f64> {
+    let facts = &rate.evidence;
+    let is_steady = facts.gaps > 0
+        && facts.mode_share >= LIMITS.min_exact_share
+        && facts.mode_above_mean <= LIMITS.max_mode_difference
+        && facts.variation.is_none()
+        && facts.steps.is_none();
+    rate.value.filter(|_| is_steady).map(|mean| match facts.method {
+        RateMethod::Mean => 8e9 / (mean * (1.0 + facts.mode_above_mean)),
+        _ => 8e9 / mean,
+    })
+}
+
+/// The runs, with what times say of lost packets; none if they say nothing.
+fn with_known_losses(runs: &[DirectionFacts], ns_per_byte: f64) -> Option<Vec<DirectionFacts>> {
+    let known: Vec<Option<DirectionFacts>> = runs.iter().map(|facts| service::served_or_dropped(facts, ns_per_byte)).collect();
+    let is_any = known.iter().any(Option::is_some);
+    is_any.then(|| known.into_iter().zip(runs).map(|(known, facts)| known.unwrap_or_else(|| facts.clone())).collect())
 }
 
 /// The busy link has the rate of the policer.

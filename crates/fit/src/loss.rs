@@ -131,7 +131,24 @@ impl Transitions {
     }
 }
 
-pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, draws: usize, rng: &mut Rng) -> ChannelFit {
+/// What losses are not the channel's, as far as is known.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownDrops {
+    /// Packets that a policer may have dropped.
+    pub at_policer: usize,
+    /// Drops for each loss from which on these may be drops, too.
+    pub for_each_loss: usize,
+}
+
+impl KnownDrops {
+    /// Without the rate of the link no backlog shows which losses were a queue's.
+    pub fn of(at_policer: usize, is_rate_known: bool) -> KnownDrops {
+        KnownDrops { at_policer, for_each_loss: if is_rate_known { LIMITS.drops_beside_loss } else { 1 } }
+    }
+}
+
+/// The channel by the losses that no queue explains. `ns_per_byte`: the service time at the link, if it is known.
+pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, known: KnownDrops, draws: usize, rng: &mut Rng) -> ChannelFit {
     let transitions = Transitions::of(runs, ns_per_byte);
     let (lost, packets) = (transitions.lost as f64, transitions.packets as f64);
     let evidence = |gain: f64, is_bursty: bool| ChannelLoss {
@@ -164,8 +181,8 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, draws: usize,
     let grid = LikelihoodGrid::of(ranges, &|mean, sojourn| transitions.log_likelihood(mean, sojourn));
     let gain = 2.0 * (grid.best.2 - transitions.independent_log_likelihood(share));
     let is_bursty = gain > LIMITS.chi_squared_95;
-    let drops = queue_drops(runs);
-    if transitions.lost * LIMITS.drops_beside_loss < drops {
+    let drops = queue_drops(runs) + known.at_policer;
+    if transitions.lost * known.for_each_loss < drops {
         let hi = central_95(&grid.draws(draws, rng).means).map_or(share, |range| range[1]).max(share);
         let evidence = ChannelLoss { beside_drops: Some(drops), ..evidence(gain, is_bursty) };
         return ChannelFit { mean: Fitted::bounded(Some(0.0), Some(hi), evidence), bad_sojourn: None };
@@ -332,7 +349,7 @@ mod tests {
     }
 
     fn fitted(runs: &[DirectionFacts]) -> ChannelFit {
-        estimate(runs, None, 400, &mut Rng::for_element(5, "loss"))
+        estimate(runs, None, KnownDrops::of(0, true), 400, &mut Rng::for_element(5, "loss"))
     }
 
     /// Times with pauses, as those of a window.
@@ -426,12 +443,19 @@ mod tests {
                     packet.outcome = Outcome::Lost { channel: 0.0 };
                 }
             }
-            fitted(&runs).mean
+            runs
         };
-        let few = beside(5);
+        let with =
+            |drops: i64, known: KnownDrops| estimate(&beside(drops), None, known, 400, &mut Rng::for_element(5, "loss")).mean;
+        let few = with(5, KnownDrops::of(0, true));
         assert_eq!((few.status, few.evidence.lost, few.evidence.beside_drops), (Status::Identified, 100, None), "{few:?}");
-        let many = beside(11);
+        let many = with(11, KnownDrops::of(0, true));
         assert_eq!((many.status, many.lo, many.evidence.beside_drops), (Status::Bounded, Some(0.0), Some(1100)), "{many:?}");
+        // Without the rate of the link, or beside what may be a policer's, fewer are too many.
+        let unknown = with(5, KnownDrops::of(0, false));
+        assert_eq!((unknown.status, unknown.evidence.beside_drops), (Status::Bounded, Some(500)), "{unknown:?}");
+        let policed = with(5, KnownDrops::of(600, true));
+        assert_eq!((policed.status, policed.evidence.beside_drops), (Status::Bounded, Some(1100)), "{policed:?}");
     }
 
     #[test]

@@ -6,6 +6,50 @@ use crate::facts::{DirectionFacts, LinkPacket, Outcome};
 use crate::thresholds::LIMITS;
 use std::collections::VecDeque;
 
+/// The packets of a direction, with what the times say of each lost one: a busy link that served it has a gap of its
+/// service between the arrivals around it, and none if a queue before it dropped the packet. None if they say no more
+/// than what was known. `ns_per_byte` is of a link whose service times agree.
+pub fn served_or_dropped(facts: &DirectionFacts, ns_per_byte: f64) -> Option<DirectionFacts> {
+    let floor = facts.floor()?;
+    let service = |packet: &LinkPacket| ns_per_byte * f64::from(packet.len);
+    if facts.by_acks || facts.flow_queues {
+        return None;
+    }
+    let mut found = facts.clone();
+    let mut before: Option<i64> = None;
+    let (mut lost, mut others) = (Vec::new(), 0.0);
+    for (index, packet) in facts.packets.iter().enumerate() {
+        match packet.outcome {
+            Outcome::Lost { .. } => lost.push(index),
+            Outcome::Uncaptured => others += service(packet),
+            Outcome::OutsideCapture => before = None,
+            Outcome::Arrived(at) => {
+                let behind = before.filter(|&last| packet.sent + floor <= last && !facts.stalled(last, at));
+                if let (Some(last), false) = (behind, lost.is_empty()) {
+                    let of_lost = lost.iter().map(|&lost| service(&facts.packets[lost])).sum::<f64>() / lost.len() as f64;
+                    let served = ((at - last) as f64 - others - service(packet)) / of_lost;
+                    let count = libm::round(served);
+                    if (served - count).abs() <= LIMITS.max_gap_error && (0.0..=lost.len() as f64).contains(&count) {
+                        // The most likely ones.
+                        let channel = |index: usize| match facts.packets[index].outcome {
+                            Outcome::Lost { channel } => channel,
+                            _ => 0.0,
+                        };
+                        lost.sort_by(|&a, &b| channel(b).total_cmp(&channel(a)));
+                        for (rank, &index) in lost.iter().enumerate() {
+                            let is_served = rank < count as usize;
+                            found.packets[index].outcome = Outcome::Lost { channel: f64::from(u8::from(is_served)) };
+                        }
+                    }
+                }
+                (before, others) = (Some(at), 0.0);
+                lost.clear();
+            }
+        }
+    }
+    (found != *facts).then_some(found)
+}
+
 /// The arrival without jitter of each packet that the link served, nanoseconds. The error of the rate
 /// adds up over a busy time; the smallest deviations of the arrivals around a packet correct it.
 pub fn unjittered_arrivals(facts: &DirectionFacts, base: f64, ns_per_byte: f64) -> Vec<Option<f64>> {
@@ -126,6 +170,39 @@ mod tests {
             let mean = above.iter().sum::<f64>() / above.len() as f64;
             assert!(above.len() > 300 && (mean / 2e6 - 1.0).abs() < 0.12, "{mean} of {} with drift {drift}", above.len());
         }
+    }
+
+    #[test]
+    fn gap_between_arrivals_shows_whether_the_link_served_a_lost_packet() {
+        // A standing queue at 10 Mb/s of which every tenth packet is dropped before the link, or lost behind it.
+        let link = |is_served: bool, noise: i64| {
+            let (mut free, mut packets) = (0i64, Vec::new());
+            for i in 0..500i64 {
+                let (sent, is_lost) = (i * 1_000_000, i % 10 == 9);
+                free = free.max(sent) + if is_lost && !is_served { 0 } else { 1_200_000 };
+                let outcome = if is_lost {
+                    Outcome::Lost { channel: 0.6 }
+                } else {
+                    Outcome::Arrived(free + 20_000_000 + i * 7 % 5 * noise)
+                };
+                packets.push(LinkPacket { sent, len: 1500, outcome });
+            }
+            DirectionFacts { packets, ..DirectionFacts::default() }
+        };
+        let channels = |facts: &DirectionFacts| -> Vec<f64> {
+            let of = |packet: &LinkPacket| match packet.outcome {
+                Outcome::Lost { channel } => Some(channel),
+                _ => None,
+            };
+            facts.packets.iter().filter_map(of).collect()
+        };
+        for is_served in [false, true] {
+            let found = served_or_dropped(&link(is_served, 10_000), 800.0).unwrap();
+            let expected = if is_served { 1.0 } else { 0.0 };
+            assert!(channels(&found)[5..49].iter().all(|&channel| channel == expected), "{:?}", channels(&found));
+        }
+        // By this rate the gaps are no whole number of services.
+        assert_eq!(served_or_dropped(&link(false, 0), 540.0), None);
     }
 
     #[test]

@@ -181,6 +181,10 @@ thresholds! {
     /// Maximum distance (Kolmogorov and Smirnov) between the delays and a distribution that
     /// describes them.
     max_distance: f64 = 0.1;
+    /// Minimum share of the gaps in the mode for gaps that show whether the link served a lost packet, and what they
+    /// may differ by from a whole number of service times, relative to one.
+    min_exact_share: f64 = 0.9;
+    max_gap_error: f64 = 0.25;
     /// Packets to either side of one over whose arrivals the error of a rate does not add up to more
     /// than a share of a service time, while some of them have hardly any jitter.
     drift_window: usize = 64;
