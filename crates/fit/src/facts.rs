@@ -74,6 +74,11 @@ impl DirectionFacts {
         lens.chunk_by(|a, b| a == b).max_by_key(|same| same.len()).map(|same| same[0])
     }
 
+    /// Packets are of more than one flow.
+    pub fn has_several_flows(&self) -> bool {
+        self.flows.windows(2).any(|pair| pair[0] != pair[1])
+    }
+
     /// Minimum delay of the packets that overtake no other, nanoseconds: a packet that a link lets
     /// pass others has another path.
     pub fn floor(&self) -> Option<i64> {

@@ -129,6 +129,10 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
         return Jitter { is_by_flow: true, ..none };
     }
     let (mut family, distance) = nearest_family(above);
+    // Around a mean above one early delay hosts differ as much.
+    if matches!(family, JitterFamily::Normal { sd, .. } if LIMITS.normal_95 * sd <= host_noise) {
+        return Jitter { status: Status::Identified, ..none };
+    }
     let is_described = distance <= LIMITS.max_distance;
     let mut above = above;
     if !is_described {
@@ -159,7 +163,7 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
                 JitterFamily::Uniform { .. } => by_mean(above).map_or([lo, hi], |[from, to]| [lo.min(from), hi.max(to)]),
                 _ => [lo, hi],
             };
-            JitterParameter { key, value, lo: lo.min(without_hosts(key, value, host_noise)), hi: hi.max(value), draws }
+            JitterParameter { key, value, lo: without_hosts(key, lo.min(value), host_noise), hi: hi.max(value), draws }
         })
         .collect();
     Jitter {
@@ -349,6 +353,18 @@ mod tests {
         let fit = estimate(&[], &above, LIMITS.host_noise_ns, 100, &mut rng);
         let width = &fit.parameters[0];
         assert!(width.key == "high" && width.lo <= 4e6 && 4e6 <= width.hi && width.hi < 5e6, "{width:?}");
+    }
+
+    #[test]
+    fn there_is_no_jitter_when_one_delay_is_below_those_of_hosts() {
+        let mut rng = Rng::for_element(10, "draws");
+        let mut sent = 0;
+        let runs = jittered(10_000_000, true, || {
+            sent += 1;
+            if sent == 500 { 0.0 } else { rng.normal(200e3, 50e3).max(0.0) }
+        });
+        let fit = fitted(&runs);
+        assert_eq!((fit.status, fit.family), (Status::Identified, None), "{fit:?}");
     }
 
     #[test]

@@ -215,7 +215,12 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
             rate.value.iter().chain(&rate.draws).filter(|_| own_rate.is_some()).map(|rate| rate * scale).collect()
         }
     };
-    let others = rate.evidence.own.map_or(0.0, |own| 8e9 / own * f64::from(isolated.common_len));
+    let of_others = rate.evidence.own.map_or(0.0, |own| 8e9 / own * f64::from(isolated.common_len));
+    // Hosts of several flows hold packets until those of another have passed.
+    let of_hosts = own_rate
+        .filter(|_| runs.iter().any(DirectionFacts::has_several_flows))
+        .map_or(0.0, |own| LIMITS.max_host_turn_ns.min(LIMITS.host_turn * 8e9 / own * f64::from(isolated.common_len)));
+    let others = of_others.max(of_hosts);
     let of_delay = |jitter: &[f64], early: &[f64]| {
         let known = KnownLink { rates: &rates, jitter, early, at_least, late: late.unwrap_or(0.0), others };
         delay::estimate(&isolated, known, draws, &mut rng("delay"))
@@ -251,9 +256,12 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         }
     }
     let base_delay = of_delay(&above, &early);
-    let host_noise = LIMITS.host_noise_ns + late.unwrap_or(0.0);
+    let host_noise = LIMITS.host_noise_ns.max(of_hosts) + late.unwrap_or(0.0);
     served = served.zip(base_delay.value).map(|((ns_per_byte, _), base)| (ns_per_byte, base)).or(served);
-    let jitter = jitter::estimate(runs, &above, host_noise, draws, &mut rng("jitter"));
+    let mut jitter = jitter::estimate(runs, &above, host_noise, draws, &mut rng("jitter"));
+    if late.is_some() && jitter.family.is_some() {
+        jitter.status = Status::Bounded;
+    }
     // Flows that overtake each other make no arrival late.
     let has_jitter = !jitter.is_by_flow && jitter.p95.is_some_and(|p95| p95 > host_noise);
     let queue = ns_per_byte.zip(served.map(|s| s.1).or(first.value).or(first.hi)).map(|(ns_per_byte, base)| {
@@ -265,7 +273,13 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
             queue::levels(facts, &arrivals, base, ns_per_byte)
         };
         let levels: Vec<queue::Level> = runs.iter().flat_map(of_run).collect();
-        queue::estimate(&levels, isolated.common_len, draws, &mut rng("queue"))
+        let queue = queue::estimate(&levels, isolated.common_len, draws, &mut rng("queue"));
+        // What waits for a frame is in the queue or has left it.
+        let blur = jitter.p95.filter(|_| !jitter.is_described).map_or(0.0, |p95| p95 / ns_per_byte);
+        match queue.lo.zip(queue.hi).filter(|_| queue.status == Status::Identified && blur > 0.0) {
+            Some((lo, hi)) => queue.at_least((lo - blur).max(f64::from(isolated.common_len)), hi + blur),
+            None => queue,
+        }
     });
     let shared = rate.evidence.own.zip(served).map(|(_, (ns_per_byte, base))| SharedLink { base, ns_per_byte });
     let attributed: Option<Vec<DirectionFacts>> =

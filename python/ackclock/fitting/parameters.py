@@ -477,6 +477,8 @@ def _jitter(fitted: Jitter, direction: str) -> list[Parameter]:
         return [Parameter(path, "ms", "assumed", "none", text, why=evidence.no_jitter(fitted))]
     method = f"{fitted['family']['kind']} distribution of the delays above their floor"
     why = "no distribution of a link file describes the delays"
+    if fitted["is_described"]:
+        why = "hosts timestamped packets late: the delays have what they add, too"
     return [
         _identified(f"{path}.{one['key']}", "ms", method, text, one, 1 / NS_PER_MS)
         if fitted["status"] == "identified"
