@@ -176,6 +176,7 @@ CAMPAIGNS = (
             "flow.a.variant": list(KERNEL_VARIANTS),
         },
         "cmaes",
+        2,
     ),
     Campaign(
         "slow_path",

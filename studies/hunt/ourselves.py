@@ -3,14 +3,16 @@
 `python -m studies.hunt.ourselves [--kept FOLDER] [--minutes N] [--only NAME] [FILE]`
 
 Each campaign is a hunt in a folder of its own in FOLDER, with a budget of N minutes: the same
-command continues an interrupted one, and reads a finished one.
+command continues an interrupted one, and reads a finished one. With --only the other campaigns keep
+what FILE has of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -53,26 +55,47 @@ def _row(campaign: Campaign, document: Hunt) -> str:
     return f"| {campaign.what} | {by} | {tried} | {search['broken']} | {worst['text']} |"
 
 
-def section(campaign: Campaign, document: Hunt) -> Iterator[str]:
+def _title(campaign: Campaign) -> str:
+    return f"## {campaign.what[0].upper()}{campaign.what[1:]}"
+
+
+def section(campaign: Campaign, document: Hunt) -> str:
     """What a campaign found: the figure in words, then a line for each case."""
-    yield f"## {campaign.what[0].upper()}{campaign.what[1:]}\n"
-    yield fill(f"The figure: {campaign.figure}. A case differs from {campaign.breaks:g} on.", WIDTH) + "\n"
+    figure = fill(f"The figure: {campaign.figure}. A case differs from {campaign.breaks:g} on.", WIDTH)
+    return "\n\n".join([_title(campaign), figure, _cases(document)])
+
+
+def _cases(document: Hunt) -> str:
     if not document["cases"]:
-        yield "Nothing differed.\n"
-        return
-    yield "| case | figure | further seeds | needs |\n|---|---|---|---|"
+        return "Nothing differed."
+    lines = ["| case | figure | further seeds | needs |", "|---|---|---|---|"]
     for case in document["cases"]:
         seeds = f"{case['seeds']['broken']} of {case['seeds']['of']}"
         needs = "; ".join(case["needs"]) or "nothing: the scenario as it is"
-        yield f"| {case['number']} | {case['figure']['text']} | {seeds} | {needs} |"
-    yield ""
+        lines.append(f"| {case['number']} | {case['figure']['text']} | {seeds} | {needs} |")
+    return "\n".join(lines)
 
 
-def page(done: Sequence[tuple[Campaign, Hunt]], minutes: float) -> str:
-    """The page of these campaigns."""
-    rows = "\n".join(_row(campaign, document) for campaign, document in done)
-    sections = [line for campaign, document in done for line in section(campaign, document)]
-    return TOP.format(minutes=minutes, rows=rows) + "\n".join(sections).rstrip() + "\n"
+def earlier(campaign: Campaign, text: str) -> tuple[str, str] | None:
+    """The row and the section of a campaign in an earlier page; None without them."""
+    row = next((line for line in text.splitlines() if line.startswith(f"| {campaign.what} |")), None)
+    parts = [part.strip() for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)]
+    own = next((part for part in parts if part.startswith(f"{_title(campaign)}\n")), None)
+    return (row, own) if row and own else None
+
+
+def page(done: Mapping[str, Hunt], minutes: float, text: str = "") -> str:
+    """The page of the campaigns by name; of those that are missing, what an earlier page has."""
+    both = [
+        (_row(campaign, done[campaign.name]), section(campaign, done[campaign.name]))
+        if campaign.name in done
+        else earlier(campaign, text)
+        for campaign in CAMPAIGNS
+    ]
+    kept = [one for one in both if one]
+    return (
+        TOP.format(minutes=minutes, rows="\n".join(row for row, _ in kept)) + "\n\n".join(own for _, own in kept) + "\n"
+    )
 
 
 def main() -> None:
@@ -80,16 +103,17 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--kept", type=Path, default=KEPT, help="the folder of the campaigns")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="of each campaign")
-    parser.add_argument("--only", choices=[campaign.name for campaign in CAMPAIGNS], help="this campaign, and no page")
+    parser.add_argument("--only", choices=[campaign.name for campaign in CAMPAIGNS], help="this campaign")
     arguments = parser.parse_args()
-    done = []
+    done = {}
     for campaign in CAMPAIGNS:
         if arguments.only in (None, campaign.name):
             document = run(campaign, arguments.kept, arguments.minutes)
             sys.stderr.write(f"{campaign.what}: {many(document['search']['runs'], 'case')}; {document['verdict']}\n")
-            done.append((campaign, document))
-    if arguments.only is None:
-        write_page(arguments.file, page(done, arguments.minutes) + written_by_hand(arguments.file, BY_HAND))
+            done[campaign.name] = document
+    file = arguments.file
+    text = file.read_text("utf-8") if arguments.only and file and file.is_file() else ""
+    write_page(file, page(done, arguments.minutes, text) + written_by_hand(file, BY_HAND))
 
 
 if __name__ == "__main__":

@@ -88,7 +88,8 @@ def search_of(known: Known, search: str, seed: int) -> dict[str, Any]:
         points = by.ask()[: RUNS - number]
         cases = [table.space.decode(point) for point in points]
         outcomes = evaluator.evaluate(cases)
-        by.tell(points, [cost(table.objective, outcome) for outcome in outcomes])
+        costs = [cost(table.objective, outcome) for outcome in outcomes]
+        by.tell(points, costs, [outcome.mechanism for outcome in outcomes])
         for case, outcome in zip(cases, outcomes, strict=True):
             number += 1
             broken += outcome.counts and table.objective.is_broken(outcome.value or 0.0)
@@ -120,19 +121,14 @@ def _simple(
 
 
 def measured(
-    runs: Sequence[dict[str, Any]], minutes: float | None, seeds: int, path: Path | None
+    runs: Sequence[dict[str, Any]], minutes: float | None, seeds: Sequence[int], path: Path | None
 ) -> Iterator[dict[str, Any]]:
     """The kept searches of the present code, and those that are missing, within the time; seeds in
     the outer loop.
     """
     own = code()
     done = {(run["case"], run["search"], run["seed"]): run for run in runs if run["code"] == own}
-    wanted = [
-        (known, search, seed)
-        for seed in range(FIRST_SEED, FIRST_SEED + seeds)
-        for known in KNOWN
-        for search in SEARCHES
-    ]
+    wanted = [(known, search, seed) for seed in seeds for known in KNOWN for search in SEARCHES]
     yield from done.values()
     missing = (one for one in wanted if (one[0].name, one[1], one[2]) not in done)
     for known, search, seed in begun_within(minutes, missing):
@@ -238,7 +234,8 @@ def written_by_hand(path: Path | None, title: str = BY_HAND) -> str:
 def main() -> None:
     parser = page_parser("seed", seed=FIRST_SEED, count=SEEDS)
     arguments = parser.parse_args()
-    runs = list(measured(kept(arguments.kept), arguments.minutes, arguments.count, arguments.kept))
+    seeds = range(arguments.seed, arguments.seed + arguments.count)
+    runs = list(measured(kept(arguments.kept), arguments.minutes, seeds, arguments.kept))
     write_page(arguments.file, page(runs) + written_by_hand(arguments.file))
 
 

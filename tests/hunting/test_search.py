@@ -21,7 +21,7 @@ def found(search: Searcher, evaluations: int) -> float:
     for _ in range(evaluations):
         points = search.ask()
         costs = [bowl(point) for point in points]
-        search.tell(points, costs)
+        search.tell(points, costs, [""] * len(points))
         evaluations -= len(points)
         best = min(best, *costs)
         if evaluations <= 0:
@@ -35,7 +35,7 @@ def test_search_repeats_itself_when_the_seed_is_the_same(name: str) -> None:
         search, asked = searcher(name, [0.0] * 6, seed), []
         for _ in range(12):
             asked += (now := search.ask())
-            search.tell(now, [bowl(point) for point in now])
+            search.tell(now, [bowl(point) for point in now], [""] * len(now))
         return asked
 
     assert points(3) == points(3) != points(4)
@@ -52,7 +52,7 @@ def test_cma_es_keeps_to_the_steps_of_a_choice() -> None:
     search = CmaEs([1.0, 0.0, 0.0], 1)
     for _ in range(10):
         points = search.ask()
-        search.tell(points, [-point[0] + point[1] for point in points])
+        search.tell(points, [-point[0] + point[1] for point in points], [""] * len(points))
     assert {point[0] for point in search.ask()} <= {0.0, 1.0}
 
 
@@ -61,7 +61,8 @@ def test_cma_es_begins_again_elsewhere_when_it_no_longer_improves() -> None:
     for _ in range(80):
         points = search.ask()
         # Two minima: at 0.2 and, less deep, at 0.8.
-        search.tell(points, [min(abs(a - 0.2) - 0.2, abs(a - 0.8)) + abs(b - 0.5) for a, b in points])
+        costs = [min(abs(a - 0.2) - 0.2, abs(a - 0.8)) + abs(b - 0.5) for a, b in points]
+        search.tell(points, costs, [""] * len(points))
         ends = search._ends
     assert any(abs(a - 0.2) < 0.1 for a, _ in ends) and any(abs(a - 0.8) < 0.1 for a, _ in ends)
 
@@ -69,5 +70,5 @@ def test_cma_es_begins_again_elsewhere_when_it_no_longer_improves() -> None:
 def test_cma_es_takes_a_part_of_a_generation_when_the_budget_ends() -> None:
     search = CmaEs([0.0, 0.0], 1)
     points = search.ask()
-    search.tell(points[:3], [bowl((*point, 0, 0, 0, 0)) for point in points[:3]])
+    search.tell(points[:3], [bowl((*point, 0, 0, 0, 0)) for point in points[:3]], [""] * 3)
     assert search.ask()

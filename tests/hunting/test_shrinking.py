@@ -48,13 +48,18 @@ class Planted(Evaluator):
 
 
 def shrunk(
-    figure: Callable[[Settings], float], case: Settings, mechanism: Callable[[Settings], str] = lambda _: ""
+    figure: Callable[[Settings], float],
+    case: Settings,
+    mechanism: Callable[[Settings], str] = lambda _: "",
+    *,
+    base: float | None = None,
 ) -> Shrunk:
     evaluator = Planted(figure, mechanism)
     data = evaluator.draft.written()
     simple = simplest(evaluator.table.space, lambda path: _native.value_at(data, path))
     assert simple == {DELAY: 0, f"{DELAY}[1]": 10 * MS, LOSSES: (), POLICER: 0, BURST: 500_000}
-    return Shrinking(evaluator, simple, evaluator.one(simple)).shrink(case, evaluator.one(case))
+    lowest = evaluator.one(simple) if base is None else Outcome(base)
+    return Shrinking(evaluator, simple, lowest).shrink(case, evaluator.one(case))
 
 
 CASE: Settings = {DELAY: 0, f"{DELAY}[1]": 87 * MS, LOSSES: (3, 40, 41, 900), POLICER: 1, BURST: 6_000}
@@ -98,3 +103,20 @@ def test_step_is_not_taken_when_it_changes_the_mechanism() -> None:
         lambda case: "policed" if case[POLICER] else "lost",
     )
     assert found.needs == (POLICER,) and found.outcome.mechanism == "policed"
+
+
+def test_step_is_not_taken_when_another_cause_would_break_the_case_as_well() -> None:
+    def figure(case: Settings) -> float:
+        # Below 40 ms the case breaks without the policer, too.
+        return float(bool(case[POLICER]) or case[f"{DELAY}[1]"] < 40 * MS)  # type: ignore[operator]
+
+    found = shrunk(figure, CASE, base=0.0)
+    assert set(found.needs) == {POLICER, f"{DELAY}[1]"} and found.settings[f"{DELAY}[1]"] >= 40 * MS  # type: ignore[operator]
+
+
+def test_lost_packet_stays_when_the_case_needs_it() -> None:
+    # With a burst of more than 400 kB one packet is enough.
+    def figure(case: Settings) -> float:
+        return float(len(case[LOSSES]) >= (1 if case[BURST] > 400_000 else 4))  # type: ignore[arg-type, operator]
+
+    assert shrunk(figure, CASE).settings[LOSSES] == (3, 40, 41, 900)

@@ -90,7 +90,7 @@ class Store:
     def _take(self, line: Mapping[str, Any]) -> None:
         if "generation" in line:
             self.elapsed_s[line["generation"]] = line["elapsed_s"]
-        else:
+        elif "mechanism" in line:  # earlier versions kept none: their cases are run again
             self.outcomes[line["case"]] = Outcome(line["value"], line["violation"], line["why"], line["mechanism"])
 
     def add(self, key: str, outcome: Outcome) -> None:
@@ -163,6 +163,20 @@ class Evaluator:
         """The outcome of one case."""
         return self.evaluate([settings])[0]
 
+    def further(self, settings: Settings, count: int) -> list[Outcome]:
+        """The outcomes of a case with so many seeds that the search did not have, kept as those of
+        cases are. Raises RunFailed.
+        """
+        scenarios = self.scenarios(self.table.space.point(settings))
+        first = max(scenarios[0].seeds) + 1
+        keys = {f"{self.key(settings)}-{seed}": seed for seed in range(first, first + count)}
+        with executor(self.workers) as threads:
+            missing = (key for key in keys if key not in self.store.outcomes)
+            futures = {threads.submit(self._outcome, scenarios, [keys[key]]): key for key in missing}
+            for future in as_completed(futures):
+                self.store.add(futures[future], future.result())
+        return [self.store.outcomes[key] for key in keys]
+
     def run(self, settings: Settings) -> Outcome:
         """Run one case. Raises RunFailed."""
         point = self.table.space.point(settings)
@@ -177,8 +191,12 @@ class Evaluator:
                     return Outcome(None, 1.0 + min(far, FAR), "no packaged link is near")
         except InputError as error:
             return Outcome(None, FAR, str(error))
+        return self._outcome(scenarios, scenarios[0].seeds)
+
+    def _outcome(self, scenarios: Sequence[Scenario], seeds: Sequence[int]) -> Outcome:
+        """The outcome of a case's scenarios with these seeds."""
         values, violations, mechanism = [], [], ""
-        for seed in scenarios[0].seeds:
+        for seed in seeds:
             runs = [self.run_of(scenario, seed) for scenario in scenarios]
             mechanism = mechanism or signature(runs[0], self.table.objective)
             values.append(self.table.objective.value(runs))

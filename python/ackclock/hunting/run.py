@@ -4,7 +4,6 @@ simple, and write each as a scenario of its own.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -236,7 +235,8 @@ class _Search:
                 points = points[: self.table.runs - len(done)]
             cases = [self.table.space.decode(point) for point in points]
             outcomes = self.evaluator.evaluate(cases)
-            search.tell(points, [cost(self.table.objective, outcome) for outcome in outcomes])
+            costs = [cost(self.table.objective, outcome) for outcome in outcomes]
+            search.tell(points, costs, [outcome.mechanism for outcome in outcomes])
             done += [
                 _Evaluated(len(done) + index, case, outcome)
                 for index, (case, outcome) in enumerate(zip(cases, outcomes, strict=True), start=1)
@@ -325,7 +325,7 @@ class _Search:
             },
             "needs": needs,
             "point": point,
-            "seeds": self._further_seeds(scenarios),
+            "seeds": self._further_seeds(shrunk.settings),
             "nearest": {"link": near.link, "decades": round(near.decades, 3)},
             "scenario": None,
             "test": None,
@@ -337,16 +337,10 @@ class _Search:
             case["scenario"], case["test"] = write_case(folder, case, data, objective, self.draft)
         return case
 
-    def _further_seeds(self, scenarios: Sequence[Scenario]) -> Any:
+    def _further_seeds(self, settings: Settings) -> Any:
         """How many runs of a case with further seeds break."""
-        first = max(scenarios[0].seeds) + 1
-        seeds = range(first, first + FURTHER_SEEDS)
-        values = [
-            self.table.objective.value([self.evaluator.run_of(scenario, seed) for scenario in scenarios])
-            for seed in seeds
-        ]
-        broken = sum(not math.isnan(value) and self.table.objective.is_broken(value) for value in values)
-        return {"broken": broken, "of": len(seeds)}
+        outcomes = self.evaluator.further(settings, FURTHER_SEEDS)
+        return {"broken": sum(self._breaks(outcome) for outcome in outcomes), "of": len(outcomes)}
 
     def _sentence(self, outcome: Outcome, how: Mechanism, needs: Sequence[str]) -> str:
         named = list(needs[:NAMED_NEEDS])

@@ -27,8 +27,10 @@ class Searcher(Protocol):
     def ask(self) -> list[Unit]:
         """The points of the next generation."""
 
-    def tell(self, points: Sequence[Unit], costs: Sequence[float]) -> None:
-        """The costs of some points of the generation, the first ones; less is sought."""
+    def tell(self, points: Sequence[Unit], costs: Sequence[float], kinds: Sequence[str]) -> None:
+        """The costs of some points of the generation, the first ones; less is sought. Points of one
+        kind have one mechanism.
+        """
 
 
 class RandomSearch:
@@ -41,8 +43,64 @@ class RandomSearch:
     def ask(self) -> list[Unit]:
         return [tuple(map(float, self._random.random(self._size))) for _ in range(GENERATION)]
 
-    def tell(self, points: Sequence[Unit], costs: Sequence[float]) -> None:
+    def tell(self, points: Sequence[Unit], costs: Sequence[float], kinds: Sequence[str]) -> None:
         pass
+
+
+class Elites:
+    """Points that differ from good ones in few coordinates, as MAP-Elites makes them (Mouret and
+    Clune 2015): the best point of each mechanism is kept, whether another mechanism is worse for
+    the scenario or not. So a figure that says nothing until the case breaks is no obstacle where
+    the mechanism is there before, and a mechanism that breaks soon does not hide another one.
+    """
+
+    SIZE = 8
+    """Points of a generation."""
+    FRONT = 3
+    """Best points that do not break yet; half of the points come from them."""
+    FROM_FRONT, CROSSED, TAKEN, MOVED = 0.5, 0.5, 0.3, 0.5
+    """Shares: of points from the front, of points with coordinates of another elite, of coordinates
+    taken from it, and of changed coordinates that move instead of being drawn anew."""
+    CHANGED = 3.0
+    """Coordinates that are changed, on average."""
+    SIGMA = 0.1
+
+    def __init__(self, steps: Sequence[float], random: np.random.Generator, goal: float) -> None:
+        self._steps = steps
+        self._random = random
+        self._goal = goal
+        self._front: list[tuple[float, Unit]] = []
+        self._best: dict[str, tuple[float, Unit]] = {}
+
+    def add(self, point: Unit, cost: float, kind: str) -> None:
+        """Keep a point if it is good."""
+        if cost >= BARRIER:
+            return
+        self._best[kind] = min(self._best.get(kind, (math.inf, point)), (cost, point))
+        if cost > self._goal:
+            self._front = sorted([*self._front, (cost, point)])[: self.FRONT]
+
+    def draw(self) -> list[Unit]:
+        """The points of a generation; none before a point is kept."""
+        return [self._child() for _ in range(self.SIZE)] if self._best else []
+
+    def _child(self) -> Unit:
+        elites = sorted(self._best.values())
+        from_front = self._front and self._random.random() < self.FROM_FRONT
+        point = list(self._one(self._front if from_front else elites))
+        if self._random.random() < self.CROSSED:
+            other = self._one(elites)
+            point = [b if self._random.random() < self.TAKEN else a for a, b in zip(point, other, strict=True)]
+        count = min(len(point), int(self._random.geometric(1.0 / self.CHANGED)))
+        for at in self._random.choice(len(point), count, replace=False):
+            if self._steps[at] or self._random.random() >= self.MOVED:
+                point[at] = float(self._random.random())
+            else:
+                point[at] = float(np.clip(point[at] + self._random.normal(0.0, self.SIGMA), 0.0, 1.0))
+        return tuple(point)
+
+    def _one(self, points: Sequence[tuple[float, Unit]]) -> Unit:
+        return points[int(self._random.integers(len(points)))][1]
 
 
 class CmaEs:
@@ -51,7 +109,8 @@ class CmaEs:
     It begins with a random design. Then searches alternate: one from the best point that does not
     break yet, until it breaks, for another way to break; one from the best point of all, for the
     worst case. A search also ends when it no longer improves. None begins near to where an earlier
-    one ended, and points there cost as much as the worst.
+    one ended, and points there cost as much as the worst. Between two generations of CMA-ES is one
+    of `Elites`.
 
     Args:
         goal: a point breaks at this cost or less.
@@ -59,6 +118,7 @@ class CmaEs:
 
     SIGMA = 0.25
     POPULATION = 10
+    DESIGN = 16
     PATIENCE = 5
     """Generations without improvement until a search ends."""
     IMPROVES = 0.01
@@ -80,7 +140,8 @@ class CmaEs:
         self._goal = goal
         self._known: list[tuple[float, Unit]] = []
         self._ends: list[Unit] = []
-        self._design = max(16, len(self._steps))
+        self._elites = Elites(steps, self._random, goal)
+        self._varies = False
         self._optimizer: Any = None
         self._asked: list[Any] = []
         self._best: tuple[float, Unit] = (math.inf, ())
@@ -89,15 +150,23 @@ class CmaEs:
 
     def ask(self) -> list[Unit]:
         if self._optimizer is None:
-            return [tuple(map(float, self._random.random(len(self._steps)))) for _ in range(self._design)]
+            return [tuple(map(float, self._random.random(len(self._steps)))) for _ in range(self.DESIGN)]
+        points = [] if self._varies else self._elites.draw()
+        self._varies = bool(points)
+        if points:
+            return points
         self._asked = [self._optimizer.ask() for _ in range(self._optimizer.population_size)]
         return [tuple(float(x) for x in encoded) for encoded, _ in self._asked]
 
-    def tell(self, points: Sequence[Unit], costs: Sequence[float]) -> None:
+    def tell(self, points: Sequence[Unit], costs: Sequence[float], kinds: Sequence[str]) -> None:
         self._known += zip(costs, points, strict=True)
+        for one in zip(points, costs, kinds, strict=True):
+            self._elites.add(*one)
         if self._optimizer is None:
-            if len(points) == self._design:
+            if len(points) == self.DESIGN:
                 self._begin()
+            return
+        if self._varies:
             return
         if len(points) < len(self._asked):  # the budget is used up
             return

@@ -1,11 +1,12 @@
 """A case made as simple as it can be while it still breaks in the same way: each setting is moved
-toward its simplest value while most of the objective's excess stays, and the mechanism.
+toward its simplest value while most of the objective's excess stays, the mechanism, and the need
+for what the case needs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -17,6 +18,10 @@ KEPT = 0.8
 HALVINGS = 3
 """Steps of a search for the number that is nearest to the simplest one."""
 PASSES = 3
+
+
+Part = tuple[str, int]
+"""A choice, by its name and 0, or a lost packet, by the name of its list and its number."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,8 @@ class Shrinking:
 
     def shrink(self, settings: Settings, outcome: Outcome) -> Shrunk:
         """The simplest case on the way from a broken one. Raises RunFailed."""
-        attempt = _Attempt(self.evaluator, dict(settings), outcome, self._floor(outcome), outcome.mechanism)
+        needed = tuple(part for part in self._parts(settings) if self._is_needed(settings, part))
+        attempt = _Attempt(self, dict(settings), outcome, self._floor(outcome), needed)
         for _ in range(PASSES):
             before = attempt.settings
             for leaf in self._order(attempt.settings):
@@ -89,6 +95,34 @@ class Shrinking:
         best = attempt.settings
         needs = (leaf.name for leaf in self.space.active(best) if best[leaf.name] != self.simple[leaf.name])
         return Shrunk(best, attempt.outcome, tuple(needs))
+
+    def _parts(self, settings: Settings) -> Iterator[Part]:
+        """The choices that are not the simplest ones, and the lost packets."""
+        for leaf in self.space.active(settings):
+            own = settings[leaf.name]
+            if isinstance(own, tuple):
+                yield from ((leaf.name, packet) for packet in own)
+            elif isinstance(leaf, Choice) and own != self.simple[leaf.name]:
+                yield leaf.name, 0
+
+    def _is_needed(self, settings: Settings, part: Part) -> bool:
+        """Whether a case does not break without a part."""
+        name, packet = part
+        own = settings[name]
+        if isinstance(own, tuple):
+            without: Settings = {**settings, name: tuple(one for one in own if one != packet)}
+        else:
+            without = {**settings, name: self.simple[name], **self._inside(self.space.leaves[name])}
+        outcome = self.evaluator.one(without)
+        return not (
+            outcome.counts and outcome.value is not None and self.evaluator.table.objective.is_broken(outcome.value)
+        )
+
+    def keeps_need(self, settings: Settings, parts: Sequence[Part]) -> bool:
+        """Whether a case still needs each of these parts: one that another cause breaks as well is
+        another case.
+        """
+        return all(self._is_needed(settings, part) for part in parts)
 
     def _inside(self, leaf: Leaf) -> Settings:
         """The simplest settings inside a choice's simplest option."""
@@ -139,21 +173,26 @@ class Shrinking:
 
 @dataclass
 class _Attempt:
-    """A case that is being made simple, and the badness and the mechanism that it must keep."""
+    """A case that is being made simple, and the badness, the mechanism and the needed parts that it
+    must keep.
+    """
 
-    evaluator: Evaluator
+    shrinking: Shrinking
     settings: dict[str, Setting]
     outcome: Outcome
     floor: float
-    mechanism: str
+    needed: tuple[Part, ...]
 
     def to(self, leaf: Leaf, setting: Setting, others: Settings = MappingProxyType({})) -> bool:
         """Whether the case still breaks with this setting and these others, which it then has."""
+        evaluator = self.shrinking.evaluator
         tried = {**self.settings, leaf.name: setting, **others}
-        outcome = self.evaluator.one(tried)
-        if not outcome.counts or outcome.value is None or outcome.mechanism != self.mechanism:
+        outcome = evaluator.one(tried)
+        if not outcome.counts or outcome.value is None or outcome.mechanism != self.outcome.mechanism:
             return False
-        if self.evaluator.table.objective.badness(outcome.value) < self.floor:
+        if evaluator.table.objective.badness(outcome.value) < self.floor:
+            return False
+        if not self.shrinking.keeps_need(tried, self.needed):
             return False
         self.settings, self.outcome = tried, outcome
         return True
