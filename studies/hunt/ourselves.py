@@ -61,7 +61,9 @@ def _title(campaign: Campaign) -> str:
 
 def section(campaign: Campaign, document: Hunt) -> str:
     """What a campaign found: the figure in words, then a line for each case."""
-    figure = fill(f"The figure: {campaign.figure}. A case differs from {campaign.breaks:g} on.", WIDTH)
+    figure = fill(
+        f"The figure: {campaign.figure}. A case differs from {campaign.breaks:g} on.", WIDTH, break_on_hyphens=False
+    )
     return "\n\n".join([_title(campaign), figure, _cases(document)])
 
 

@@ -154,7 +154,7 @@ flows and their objective alone. **Found** means: the case breaks, and without w
 same case does not, and its figure is better by a factor of {recovers}.
 
 The ranges were written before the first run. The thresholds, and the predictions with them, were changed after a look
-at 48 random cases of each. The search has had three versions, which were chosen on the seeds 101 to 103; so were two
+at 48 random cases of each. The search has had four versions, which were chosen on the seeds 101 to 103; so were two
 changes of the cases: gaps in the path of the ACKs count as jitter for HyStart, and the window of one segment compares delayed ACKs with none, where
 it had sought a low goodput, which smaller windows alone give.
 
@@ -184,9 +184,10 @@ def page(runs: Sequence[Mapping[str, Any]]) -> str:
         cpu = median(run["cpu_s"] for run in by["cmaes"])
         in_time = sum(run["found"] is not None and run["cpu_s"] <= 2 * TARGET_S for run in by["cmaes"])
         found += 2 * in_time > len(by["cmaes"])
-        shares.append(middle["cmaes"] / middle["random"] if middle["cmaes"] != float("inf") else float("inf"))
+        # A median of more than RUNS is at least RUNS.
+        shares.append(middle["cmaes"] / min(middle["random"], RUNS))
         simple = [run["keeps_cause"] for run in by["cmaes"] if run["found"] is not None]
-        kept_causes += 2 * sum(simple) > len(simple)
+        kept_causes += 2 * sum(simple) > len(by["cmaes"])
         rows.append(
             f"| {known.name} | {counts['cmaes']} | {_text(middle['cmaes'])} | {counts['random']} | {_text(middle['random'])} "
             f"| {cpu:.0f} | {sum(simple)} of {len(simple)} |"
@@ -202,7 +203,8 @@ def page(runs: Sequence[Mapping[str, Any]]) -> str:
     lines.append(
         f"{found} of {len(KNOWN)} are found by most searches of CMA-ES (the aim: {TARGET_FOUND} within 5 minutes on two cores). In {half} "
         f"of {len(shares)} the median of CMA-ES is at most half of that of random search, which was the aim for all. {searches} searches with {of_seeds}; a search ends with the find. "
-        f"Made simple, most finds of {kept_causes} of {len(KNOWN)} keep what is known to break them.\n\n"
+        f"By the strict measure, in which a find counts if the case made simple still breaks by the known cause, "
+        f"{kept_causes} of {len(KNOWN)} are found by most searches.\n\n"
     )
     lines += [
         head,

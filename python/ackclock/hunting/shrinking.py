@@ -21,7 +21,8 @@ PASSES = 3
 
 
 Part = tuple[str, int]
-"""A choice, by its name and 0, or a lost packet, by the name of its list and its number."""
+"""A choice or a number, by its name and 0, or a lost packet, by the name of its list and its index
+among the direction's packets."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +98,12 @@ class Shrinking:
         return Shrunk(best, attempt.outcome, tuple(needs))
 
     def _parts(self, settings: Settings) -> Iterator[Part]:
-        """The choices that are not the simplest ones, and the lost packets."""
+        """The choices and numbers that are not the simplest ones, and the lost packets."""
         for leaf in self.space.active(settings):
             own = settings[leaf.name]
             if isinstance(own, tuple):
                 yield from ((leaf.name, packet) for packet in own)
-            elif isinstance(leaf, Choice) and own != self.simple[leaf.name]:
+            elif own != self.simple[leaf.name]:
                 yield leaf.name, 0
 
     def _is_needed(self, settings: Settings, part: Part) -> bool:
