@@ -60,7 +60,7 @@ class Elites:
     """Best points that do not break yet; half of the points come from them."""
     FROM_FRONT, CROSSED, TAKEN, MOVED = 0.5, 0.5, 0.3, 0.5
     """Shares: of points from the front, of points with coordinates of another elite, of coordinates
-    taken from it, and of changed coordinates that move instead of being drawn anew."""
+    taken from it, and of changed coordinates that move instead of being drawn."""
     CHANGED = 3.0
     """Coordinates that are changed, on average."""
     SIGMA = 0.1
