@@ -28,6 +28,7 @@ from ackclock.documents.engine import (
     TestResult,
     UdpFlowReport,
 )
+from ackclock.hunting.space import Node
 from ackclock.packetdrill.stack_settings import ScriptSettings
 
 __version__: str
@@ -185,6 +186,11 @@ class Draft:
         """A resolved scenario of a point, with each table whose kind the point sets as it is
         written.
         """
+
+def searched_keys(vary: dict[str, Any]) -> dict[str, Node]:
+    """The nodes of [hunt.vary] by dotted path. Raises `ackclock.errors.InvalidValue`, whose key is
+    below [hunt.vary].
+    """
 
 def value_at(tables: dict[str, Any], path: str) -> Any:
     """The value at a dotted path of a scenario's tables; None without one."""

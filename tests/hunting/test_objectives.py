@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ackclock.hunting.objectives import NAMED, longest_gap_s, read_objective
+from ackclock import _native
+from ackclock.hunting.objectives import DIFFERENCE, NAMED, longest_gap_s, read_objective
 from ackclock.hunting.plausibility import distance, facts, nearest
 from ackclock.hunting.verification import cannot, conclusion, run_of
+from ackclock.input.json_schema import json_schema
 from ackclock.input.scenario.draft import draft_of
 from ackclock.input.scenario.model import Scenario
 
@@ -16,6 +18,13 @@ from ackclock.input.scenario.model import Scenario
 def scenario(**keys: object) -> Scenario:
     flow = {"name": "a", "workload": {"kind": "bulk"}}
     return draft_of({"link": "dsl-16m", "duration": "10 s", "flow": [flow], **keys}).check()
+
+
+def test_objectives_are_those_that_the_schema_has() -> None:
+    definitions = json_schema("scenario")["$defs"]
+    names = definitions["HuntObjective"]["properties"]["name"]["anyOf"][0]["enum"]
+    assert names == [*NAMED, DIFFERENCE]
+    assert set(definitions["HuntObjective"]["properties"]["of"]["enum"]) <= NAMED.keys()
 
 
 def test_longest_gap_counts_from_the_first_byte_to_the_end() -> None:
@@ -37,7 +46,7 @@ def test_figures_of_an_emulated_case_are_those_of_a_run() -> None:
 
 
 def test_find_counts_when_half_of_its_effect_is_there() -> None:
-    objective = read_objective("goodput", None, ["a"], Path())
+    objective = read_objective(_native.read_table("HuntObjective", {"name": "goodput"}), None, ["a"], Path())
     assert conclusion(objective, 0.1, 0.9, 0.4)["counts"] and conclusion(objective, 0.1, 0.9, 0.4)["concluded"]
     assert not conclusion(objective, 0.1, 0.9, 0.6)["counts"]
     assert "less than half" in conclusion(objective, 0.1, 0.9, 0.6)["text"]

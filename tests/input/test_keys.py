@@ -20,7 +20,7 @@ def test_key_has_the_limits_of_its_error_message() -> None:
 
 def test_reference_pages_have_every_table() -> None:
     pages = "".join(
-        (ROOT / "docs" / "reference" / f"{name}.md").read_text() for name in ("link", "scenario", "measure")
+        (ROOT / "docs" / "reference" / f"{name}.md").read_text() for name in ("link", "scenario", "measure", "hunt")
     )
     within = {"Direction", "Station", "Rates", "SomeRates", "Spans", "Sizes", "Errors"}
     printed = {name for kind in ("Queue", "Jitter") if f"kinds {kind} -->" in pages for name in kinds(kind).values()}

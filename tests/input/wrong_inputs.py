@@ -4,16 +4,18 @@
 
 Every key of every table gets wrong values: of another type, below and above its bounds, with an
 unknown unit, an unknown or misspelt word. Every table has each of its keys misspelt or left out,
-and pairs of its keys together. The lines of the packaged links are changed one by one. The file has
-the inputs themselves, so a reader in another language can replay it.
+and pairs of its keys together. So have the tables of [hunt]. The lines of the packaged links are
+changed one by one. The file has the inputs themselves, so a reader in another language can replay
+it.
 
 A row of the file is an array:
 
-    ["base", NAME, FORM, TEXT]      a valid text; FORM: "scenario" or "link"
+    ["base", NAME, FORM, TEXT]      a valid text; FORM: "scenario", "link" or "hunt"
     [LINE, COUNT, TEXT, RESULT]     the last base with COUNT lines from LINE (from 0) replaced
     [LINE, COUNT, TEXT, RESULT, R]  R: the result of the same as dicts, where it is not RESULT
 
-RESULT is [line, key, code, message], or a digest of the plan for an input that is accepted.
+RESULT is [line, key, code, message], or a digest for an input that is accepted: of the plan, or of
+what a hunt searches.
 """
 
 from __future__ import annotations
@@ -32,14 +34,17 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError
+from ackclock.hunting.table import read_hunt
 from ackclock.input.json_schema import json_schema
 from ackclock.input.link.names import PACKAGED
 from ackclock.input.scenario import draft_of, read_draft
 from ackclock.input.scenario.draft import Draft
 from ackclock.simulation.plan import build_plan
 
+Steps = tuple[str | int, ...]
+
 FILE = Path(__file__).with_name("messages.jsonl")
-TEXT_NAME = {"scenario": "scenario.toml", "link": "link.toml"}
+TEXT_NAME = {"scenario": "scenario.toml", "link": "link.toml", "hunt": "scenario.toml"}
 FLOWS = {"duration": "10 s", "flow": [{"workload": {"kind": "bulk"}}]}
 HOP = {"name": "air", "rate": "1 Mb/s", "delay": "5 ms"}
 # Keys beside the required ones, without which a table is refused.
@@ -53,14 +58,47 @@ BESIDE: dict[str, dict[str, Any]] = {
     "Repeat": {"every": "1 s"},
     "Shaper": {"rate": "18 Mb/s"},
 }
+DELAY = {"from": "5 ms", "to": "100 ms", "scale": "log", "simple": "5 ms"}
+SEARCHED = {"objective": "goodput", "vary": {"hop.air.delay": DELAY}}
+# A table of [hunt] by its place, with all its keys.
+HUNTS: dict[str, tuple[Steps, Any]] = {
+    "Hunt": (
+        ("hunt",),
+        SEARCHED | {"breaks": 0.3, "plausible": 1.0, "runs": 60, "cases": 3, "search": "random", "seed": 1},
+    ),
+    "Minutes": (("hunt", "minutes"), 2.5),
+    "Objective": (("hunt", "objective"), {"name": "share", "flow": "download"}),
+    "Difference": (
+        ("hunt", "objective"),
+        {"name": "difference", "of": "delay", "key": "tcp.variant", "values": ["bbr", "cubic"]},
+    ),
+    "Constraint": (("hunt", "constraints", 0), {"metric": "drops", "min": 1, "max": 10.5}),
+    "Constraint of a key": (
+        ("hunt", "constraints", 0),
+        {"key": "hop.air.rate", "over": "hop.air.rate", "max": "20 kb/s"},
+    ),
+    "Ranges": (("hunt", "vary"), {"hop": {"air": {"delay": DELAY}}, "flow.download.count": {"from": 1, "to": 4}}),
+    "Range": (("hunt", "vary", "hop.air.delay"), DELAY),
+    "Range of numbers": (
+        ("hunt", "vary", "flow.download.count"),
+        {"from": 1, "to": 4.0, "scale": "linear", "simple": 2},
+    ),
+    "Range of rates": (("hunt", "vary", "hop.air.rate"), {"from": "1 Mb/s", "to": "2 Mb/s"}),
+    "Losses": (("hunt", "vary", "hop.air.loss.down"), {"losses": 3, "within": 1000, "of": "all"}),
+    "Choices": (
+        ("hunt", "vary", "hop.air.policer.down"),
+        ["absent", {"rate": {"from": "1 Mb/s", "to": "20 Mb/s"}, "burst": "30 kB"}],
+    ),
+    "Range in a schedule": (
+        ("hunt", "vary", "hop.air.delay", 0, "schedule", 1, 1),
+        {"from": "5 ms", "to": "100 ms"},
+    ),
+}
 WRONG: tuple[Any, ...] = (
     True, -1, 0, 1.5, 2, 3 * 10**9, 1e300, float("inf"), "", "x", "1.5 parsec", "1.0000000001 B", "-1 s", "0 s", "1 ns",
     "5 ms", "101 day", "0 B", "64 B", "3 GB", "0 b/s", "10 Mbps", "200 Tb/s", "5 packets", "1.5 packets", [], [1, 0], ["x"],
     {}, {"zz": 1}, {"kind": "zz"}, {"down": "x", "zz": "x"},
 )  # fmt: skip
-
-
-Steps = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -123,8 +161,8 @@ def result(form: str, text: str, folder: Path) -> Any:
     path = folder / TEXT_NAME[form]
     path.write_text(text, "utf-8")
     if form == "link":
-        return _message_of(draft_of({"link": str(path), **FLOWS}), folder)
-    return _message_of(read_draft(path), folder)
+        return _message_of(form, draft_of({"link": str(path), **FLOWS}), folder)
+    return _message_of(form, read_draft(path), folder)
 
 
 def result_of_dicts(form: str, text: str, folder: Path) -> Any:
@@ -133,15 +171,38 @@ def result_of_dicts(form: str, text: str, folder: Path) -> Any:
     if form == "link":
         data.pop("fit", None)
         data |= FLOWS
-    return _message_of(draft_of(data), folder)
+    return _message_of(form, draft_of(data), folder)
 
 
-def _message_of(draft: Draft, folder: Path) -> Any:
+def _message_of(form: str, draft: Draft, folder: Path) -> Any:
     try:
-        plans = [build_plan(draft.check(point), 1, live=True).digest for point in draft.points()]
+        if form == "hunt":
+            plans = [_searched(draft)]
+        else:
+            plans = [build_plan(draft.check(point), 1, live=True).digest for point in draft.points()]
     except InputError as error:
         return [error.line, error.key, error.code, str(error).replace(f"{folder}/", "")]
     return hashlib.sha256("".join(plans).encode()).hexdigest()[:8]
+
+
+def _searched(draft: Draft) -> str:
+    """What a hunt searches, as text."""
+    table = read_hunt(draft)
+    space, objective = table.space, table.objective
+    cases = [space.decode([share] * len(space.steps)) for share in (0.0, 0.4, 1.0)]
+    leaves = [(name, type(leaf).__name__, getattr(leaf, "simple", None)) for name, leaf in space.leaves.items()]
+    search = (table.plausible, table.runs, table.minutes, table.cases, table.search, table.seed)
+    return repr(
+        (
+            objective.identity,
+            objective.rule,
+            list(map(space.point, cases)),
+            leaves,
+            space.steps,
+            table.constraints,
+            search,
+        )
+    )
 
 
 def without_place(found: Any) -> Any:
@@ -160,7 +221,7 @@ def without_place(found: Any) -> Any:
 
 
 def bases() -> Iterator[Base]:
-    """A document for each table, then the packaged links."""
+    """A document for each table, then the packaged links, then the tables of [hunt]."""
     schema, chains = _schema()
     for name, chain in chains.items():
         data = _document(schema, chain)
@@ -172,6 +233,13 @@ def bases() -> Iterator[Base]:
     for path in sorted(PACKAGED.glob("*.toml")):
         text = "".join(line for line in path.read_text("utf-8").splitlines(True) if not line.startswith("#"))
         yield Base(path.stem, "link", tomllib.loads(text), text)
+    flow = {"name": "download", "workload": {"kind": "bulk"}}
+    for name, (at, own) in HUNTS.items():
+        data = copy.deepcopy({"duration": "10 s", "hunt": SEARCHED, "flow": [flow], "hop": [HOP]})
+        if "schedule" in at:
+            data["hunt"]["vary"]["hop.air.delay"] = [{"schedule": [["0 s", "5 ms"], ["1 s", own]]}]
+        _put(data, at, copy.deepcopy(own))
+        yield Base(name, "hunt", data, written(data), at)
 
 
 @cache
@@ -246,6 +314,9 @@ def inputs(base: Base) -> Iterator[tuple[str, str]]:
     if base.form == "link":
         yield from _changed_lines(base)
         return
+    if base.form == "hunt":
+        yield from _changed_hunt(base)
+        return
     schema, _ = _schema()
     table = schema["$defs"].get(base.name, schema)
     at = base.at
@@ -265,6 +336,38 @@ def inputs(base: Base) -> Iterator[tuple[str, str]]:
             yield "", _with(base, at, value)
     for pair in combinations(keys if len(keys) < 15 else (), 2):
         yield "+", _with(base, at, {**own, **{key: table["properties"][key]["examples"][-1] for key in pair}})
+
+
+def _changed_hunt(base: Base) -> Iterator[tuple[str, str]]:
+    """Each key of a table of [hunt] with a wrong value, misspelt or left out, two left out; each
+    element of a list replaced; another value in place of the table.
+    """
+    own = _get(base.data, base.at)
+    for value in (*WRONG, [own], [[own]], ["x", "x"]):
+        yield "", _with(base, base.at, value)
+    if isinstance(own, list):
+        for index, value in ((index, value) for index in range(len(own)) for value in WRONG):
+            yield f"{index}", _with(base, base.at, [*own[:index], value, *own[index + 1 :]])
+    if not isinstance(own, dict):
+        return
+    for key, value in own.items():
+        near = [value[:-1]] if isinstance(value, str) else []
+        for wrong in (*WRONG, *near, [value, value], {"name": value}, "python:no.such", "mos"):
+            yield key, _with(base, base.at, {**own, key: wrong})
+        others = {name: one for name, one in own.items() if name != key}
+        yield f"{key}-", _with(base, base.at, others)
+        yield f"{key}-", _with(base, base.at, {**others, f"{key}x": value})
+        for other in others:
+            yield f"{key}-", _with(base, base.at, {name: one for name, one in others.items() if name != other})
+    for key, value in {
+        "flow": "x",
+        "of": "share",
+        "key": "tcp",
+        "values": [1, 2],
+        "metric": "rtt",
+        "minutes": 3,
+    }.items():
+        yield "+", _with(base, base.at, {**own, key: value})
 
 
 def _is_tcp(schema: dict[str, Any], key: str) -> bool:

@@ -13,6 +13,7 @@ mod drafts;
 #[cfg(target_os = "linux")]
 mod emulation;
 mod errors;
+mod hunts;
 mod limits;
 mod link_fit;
 #[cfg(target_os = "linux")]
@@ -147,6 +148,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tables::install_sources();
     scenarios::add_to(module)?;
     drafts::add_to(module)?;
+    module.add_function(wrap_pyfunction!(hunts::searched_keys, module)?)?;
     module.add_function(wrap_pyfunction!(tables::read_table, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table_schema, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table_kinds, module)?)?;

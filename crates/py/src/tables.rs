@@ -182,6 +182,13 @@ impl Sources for PythonSources {
         PythonSources::call("ackclock.congestion_control", "digest", name, |digest| digest.extract())
     }
 
+    fn metrics(&self) -> Vec<String> {
+        let names = |py: Python<'_>| -> PyResult<Vec<String>> {
+            py.import("ackclock.simulation.metrics")?.getattr("METRICS")?.try_iter()?.map(|name| name?.extract()).collect()
+        };
+        Python::attach(names).unwrap_or_default()
+    }
+
     fn recording_period(&self, path: &str) -> Read<Span> {
         PythonSources::call("ackclock.input.link.trace", "recording_at", path, |found| {
             Ok(Span(found.getattr("period_ps")?.extract()?))

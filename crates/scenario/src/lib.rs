@@ -21,6 +21,7 @@ extern crate self as ackclock_scenario;
 pub mod controls;
 pub mod flow;
 pub mod former_names;
+pub mod hunt;
 pub mod invalid;
 pub mod keys;
 pub mod link;

@@ -1,13 +1,13 @@
 //! The plan of a measurement (`ackclock measure --plan FILE`): tests, durations, numbers and sizes.
 
 use crate::Keys;
-use crate::invalid::{Invalid, Read, choices, format_value};
+use crate::invalid::{Invalid, Read, format_value};
 use crate::keys::{Attribute, Bound, Bounds, KeyValue};
 use crate::schema::{self, Definitions};
 use crate::table;
 use crate::units::{Quantity, show_rate, show_size};
 use crate::value::Value;
-use crate::values::{Bytes, Count, Duration, time_text};
+use crate::values::{Bytes, Count, Duration, name_of, time_text};
 use ackclock_core::Span;
 use std::marker::PhantomData;
 
@@ -167,15 +167,6 @@ impl<R: ListRule> KeyValue for List<R> {
     }
 }
 
-/// One of a few words.
-fn word(element: &Value, words: &[&str]) -> Read<Value> {
-    match element {
-        Value::Text(text) if words.contains(&text.as_str()) => Ok(element.clone()),
-        Value::Text(text) => Err(Invalid::value(element, choices(words, Some(text)))),
-        _ => Err(Invalid::value(element, choices(words, None))),
-    }
-}
-
 /// Words in their order.
 fn ordered(elements: &[Value], words: &[&str]) -> Vec<Value> {
     words.iter().map(|&word| Value::from(word)).filter(|word| elements.contains(word)).collect()
@@ -191,7 +182,7 @@ impl ListRule for Test {
     }
 
     fn read(element: &Value) -> Read<Value> {
-        word(element, &TESTS)
+        name_of(element, &TESTS).map(Value::from)
     }
 
     fn schema() -> Value {
@@ -213,7 +204,7 @@ impl ListRule for DirectionName {
     }
 
     fn read(element: &Value) -> Read<Value> {
-        word(element, &DIRECTIONS)
+        name_of(element, &DIRECTIONS).map(Value::from)
     }
 
     fn schema() -> Value {

@@ -5,6 +5,10 @@ use crate::flow::workload::{
     Bulk, Call, Conference, ConstantRate, Game, Live, OnOff, Page, Probe, Transfer, Video, Web, Workload,
 };
 use crate::flow::{Flow, Repeat};
+use crate::hunt::Hunt;
+use crate::hunt::constraint::HuntConstraint;
+use crate::hunt::objective::HuntObjective;
+use crate::hunt::vary::{HuntLosses, HuntRange};
 use crate::invalid::Read;
 use crate::keys::{Attribute, Bounds, Checked, Key, KeySet, KeyValue};
 use crate::link::acks::{Acks, Filter, Reconstruction};
@@ -93,7 +97,7 @@ tables! {
         Grants, Contention, Repair, Rates, SomeRates, Spans, Sizes, Errors, HalfDuplex, PacketRadio, FrameError,
         Wimax, Station, Amc, Service, Connection, Cap, Arq, Harq, Wlan, Aggregate, Roaming, Cell, Link, Assumption, Hop, Direction, TraceRate, RateSchedule, DelaySchedule, LossSchedule, Slots, GrantCycle, LinkLayer, Mtu, Tunnel, Policer, Shaper, Pep,
         Bulk, Transfer, Web, Page, Video, Call, Conference, Game, ConstantRate, OnOff, Probe, Live,
-        TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Quic, Repeat, Scenario, Measure, MeasurementPlan,
+        TcpKeys, TcpEnds, DelayedAck, AckControl, SackCompression, ProcessingJitter, Tso, Flow, Quic, Repeat, Scenario, Measure, Hunt, HuntObjective, HuntConstraint, HuntRange, HuntLosses, MeasurementPlan,
 }
 
 fn checked<T: KeyValue>(value: &Value) -> Read<Arc<dyn Checked>> {

@@ -126,6 +126,11 @@ pub fn array<const N: usize>(items: Value, limits: [(&str, Value); N]) -> Value 
     Value::Table(entries.map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
+/// A number, or a text such as a quantity.
+pub fn number_or_text() -> Value {
+    Value::table([("type", vec![Value::from("number"), "string".into()].into())])
+}
+
 /// The units of several quantities together.
 pub fn units_of(quantities: &[Quantity]) -> Vec<String> {
     quantities.iter().flat_map(|quantity| quantity.units()).collect()

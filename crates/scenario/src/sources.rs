@@ -31,6 +31,11 @@ pub trait Sources: Send + Sync {
         self.check_controller(name).map(|()| String::new())
     }
 
+    /// The names of the metrics of a run.
+    fn metrics(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The time after which the recording of this path repeats, or the error in it.
     fn recording_period(&self, path: &str) -> Read<Span>;
 
@@ -135,6 +140,10 @@ mod tests {
 
         fn controller_digest(&self, name: &str) -> Read<String> {
             self.check_controller(name).map(|()| "fedcba9876543210".into())
+        }
+
+        fn metrics(&self) -> Vec<String> {
+            vec!["drops".into()]
         }
 
         fn recording_period(&self, path: &str) -> Read<Span> {

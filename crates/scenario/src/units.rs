@@ -95,6 +95,19 @@ impl Quantity {
         }
     }
 
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::Time => "time",
+            Quantity::Rate => "rate",
+            Quantity::Size => "size",
+        }
+    }
+
+    /// The quantity whose unit a text has, and its number.
+    pub fn of(value: &Value) -> Option<(Quantity, i64)> {
+        [Quantity::Rate, Quantity::Time, Quantity::Size].into_iter().find_map(|of| Some((of, of.read(value).ok()?)))
+    }
+
     /// The form, in the words of the error message.
     pub fn allowed(self) -> &'static str {
         match self {

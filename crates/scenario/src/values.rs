@@ -462,6 +462,13 @@ pub fn read_word<T: Copy>(value: &Value, words: &[(&str, T)]) -> Read<T> {
     Err(Invalid::value(value, choices(&names, Some(&format_value(value)))))
 }
 
+/// One of a few names.
+pub(crate) fn name_of(value: &Value, names: &[&'static str]) -> Read<&'static str> {
+    let found = if let Value::Text(text) = value { Some(text.as_str()) } else { None };
+    let known = names.iter().find(|&&name| found == Some(name));
+    known.copied().ok_or_else(|| Invalid::value(value, choices(names, found)))
+}
+
 /// The words of an enum of the engine.
 #[macro_export]
 macro_rules! words {

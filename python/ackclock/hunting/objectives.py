@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ackclock import _native
 from ackclock.errors import InvalidValue, Key, RunFailed, choices, format_value
 from ackclock.format import milliseconds, percent, three
 from ackclock.input.link.bottleneck import slowest_bps
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ackclock.documents.simulate import ExplainedRun, SimulatedFlow
 
 Worse = Literal["small", "large"]
-KEYS = ("name", "flow", "of", "key", "values")
 PAYLOAD_SHARE = 1448 / 1500
 """Payload of a full packet with timestamps."""
 
@@ -217,12 +217,10 @@ NAMED: Mapping[str, Objective] = {
 }
 """The objectives by name, each with its usual `breaks`."""
 DIFFERENCE = "difference"
-NAMES = (*NAMED, DIFFERENCE)
-OF_DIFFERENCE = ("share", "goodput", "delay", "retransmissions", "repair")
 
 
-def read_objective(spec: Any, breaks: float | None, flows: Sequence[str], folder: Path) -> Objective:
-    """The objective of [hunt]: a name, ``python:module.function``, or a table with `name`.
+def read_objective(read: _native.CheckedTable, breaks: float | None, flows: Sequence[str], folder: Path) -> Objective:
+    """The objective of [hunt], a table `HuntObjective`.
 
     `flows` are the names of the scenario's flows; the module of a function is a file in `folder` or
     in the current folder.
@@ -230,26 +228,17 @@ def read_objective(spec: Any, breaks: float | None, flows: Sequence[str], folder
     Raises:
         InvalidValue: its key is below [hunt].
     """
-    table = spec if isinstance(spec, Mapping) else {"name": spec}
+    table: Any = read
+    name, flow = table.name, table.flow
     at: Key = ("objective",)
-    for key in table:
-        if key not in KEYS:
-            raise InvalidValue(f'unknown key "{key}"', choices(KEYS, key), (*at, key), code="unknown-key")
-    name = table.get("name")
-    flow = table.get("flow")
     if flow is not None and flow not in flows:
         raise InvalidValue(format_value(flow), choices(flows, flow), (*at, "flow"))
-    if isinstance(name, str) and name.startswith(PREFIX):
+    if name.startswith(PREFIX):
         found = _of_user(name, folder, breaks, at)
     elif name == DIFFERENCE:
-        found = _difference(table, at)
-    elif isinstance(name, str) and name in NAMED:
-        found = NAMED[name]
+        found = _difference(NAMED[table.of or "goodput"], table.key, table.values)
     else:
-        allowed = f"{choices(NAMES, name)}, or python:module.function"
-        raise InvalidValue(format_value(name), allowed, at if spec is not table else (*at, "name"))
-    if name != DIFFERENCE and (extra := next((key for key in ("of", "key", "values") if key in table), None)):
-        raise InvalidValue.problem(f"`{extra}` is of the objective difference", f"leave {extra} out", (*at, extra))
+        found = NAMED[name]
     named = flow or (flows[0] if name == "share" else "all flows")
     if name == "mos":
         named = flow or "the worst call"
@@ -258,17 +247,7 @@ def read_objective(spec: Any, breaks: float | None, flows: Sequence[str], folder
     return found if breaks is None else replace(found, breaks=breaks)
 
 
-def _difference(table: Mapping[str, Any], at: Key) -> Objective:
-    of = table.get("of", "goodput")
-    if of not in OF_DIFFERENCE:
-        raise InvalidValue(format_value(of), choices(OF_DIFFERENCE, of), (*at, "of"))
-    key, values = table.get("key"), table.get("values")
-    if not isinstance(key, str) or not key:
-        raise InvalidValue(format_value(key), 'the key that differs, such as key = "tcp.variant"', (*at, "key"))
-    if not isinstance(values, list) or len(values) != 2 or values[0] == values[1]:
-        allowed = 'two different values, such as ["bbr", "cubic"]: the first is the one that may break'
-        raise InvalidValue(format_value(values), allowed, (*at, "values"))
-    inner = NAMED[of]
+def _difference(inner: Objective, key: str, values: Sequence[Any]) -> Objective:
     first, second = map(str, values)
     what = f"{inner.what.rstrip(',')}, with {first} relative to {second},"
     breaks = 0.5 if inner.worse == "small" else 2.0

@@ -13,19 +13,16 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from ackclock.errors import InvalidValue, Key, choices, format_value
+from ackclock import _native
+from ackclock.errors import InvalidValue
 from ackclock.format import setting_text
 from ackclock.input.scenario.draft import Point
 from ackclock.input.units import rate_bps, show_rate, show_size, show_time, size_bytes, time_ps
 
 ABSENT = "absent"
 """The choice that leaves a key out."""
-MAX_LOSSES = 64
 DIGITS = 3
 """Significant digits of a drawn number."""
-RANGE_KEYS = ("from", "to", "scale", "simple")
-LOSS_KEYS = ("losses", "within", "of")
-SCALES = ("log", "linear")
 
 Setting = float | int | tuple[int, ...]
 """A leaf's setting: a number in its base unit, the index of a choice, or the lost packets."""
@@ -43,11 +40,14 @@ class Unit:
     whole: bool = True
 
 
-QUANTITIES = (
-    Unit("rate", rate_bps, show_rate),
-    Unit("time", time_ps, show_time),
-    Unit("size", size_bytes, show_size),
-)
+QUANTITIES = {
+    unit.name: unit
+    for unit in (
+        Unit("rate", rate_bps, show_rate),
+        Unit("time", time_ps, show_time),
+        Unit("size", size_bytes, show_size),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -275,110 +275,10 @@ def _shown(node: Node, settings: Settings) -> Any:
 
 
 def read_space(vary: Mapping[str, Any]) -> Space:
-    """The space of [hunt.vary]. Raises InvalidValue, whose key is below [hunt.vary]."""
-    return Space({path: _read(spec, path, (path,)) for path, spec in vary.items()})
-
-
-def is_spec(table: Mapping[str, Any]) -> bool:
-    """Whether a table is a range or a loss list, and no table of a scenario's keys."""
-    return "from" in table or "losses" in table
-
-
-def _read(spec: Any, name: str, key: Key, *, inner: bool = False) -> Node:
-    if isinstance(spec, Mapping):
-        if "losses" in spec:
-            return _losses(spec, name, key)
-        if is_spec(spec):
-            return _range(spec, name, key)
-        return Parts({part: _read(one, f"{name}.{part}", (*key, part), inner=True) for part, one in spec.items()})
-    if isinstance(spec, list) and inner and any(isinstance(one, list) for one in spec):
-        # A list of lists inside a value is the value's own, such as a schedule.
-        return Parts(tuple(_read_item(one, f"{name}.{i + 1}", (*key, i)) for i, one in enumerate(spec)))
-    if isinstance(spec, list):
-        return _choice(spec, name, key)
-    if inner:
-        return Constant(spec)
-    raise InvalidValue(
-        format_value(spec),
-        'a range such as { from = "1 ms", to = "100 ms", scale = "log" }, a list of choices, or { losses = 3, '
-        "within = 1000 }",
-        key,
-    )
-
-
-def _read_item(spec: Any, name: str, key: Key) -> Node:
-    if isinstance(spec, list):
-        return Parts(tuple(_read_item(one, f"{name}.{i + 1}", (*key, i)) for i, one in enumerate(spec)))
-    return _read(spec, name, key, inner=True)
-
-
-def _choice(spec: list[Any], name: str, key: Key) -> Choice:
-    if not spec:
-        raise InvalidValue("an empty list", "a list of at least one choice", key)
-    for index, one in enumerate(spec):
-        if one in spec[:index]:
-            raise InvalidValue(f"{format_value(one)} twice", "different choices", (*key, index))
-    options = (_read(one, f"{name}[{i + 1}]", (*key, i), inner=True) for i, one in enumerate(spec))
-    return Choice(name, tuple(options))
-
-
-def _range(spec: Mapping[str, Any], name: str, key: Key) -> Range:
-    for part in spec:
-        if part not in RANGE_KEYS:
-            raise InvalidValue(f'unknown key "{part}"', choices(RANGE_KEYS, part), (*key, part), code="unknown-key")
-    if "to" not in spec:
-        raise InvalidValue("no `to`", 'the end of the range, such as to = "100 ms"', key)
-    scale = spec.get("scale", "linear")
-    if scale not in SCALES:
-        raise InvalidValue(format_value(scale), choices(SCALES, scale), (*key, "scale"))
-    quantity = _quantity(spec["from"], (*key, "from"))
-    low, high = (_number(spec[end], quantity, (*key, end)) for end in ("from", "to"))
-    simple = _number(spec["simple"], quantity, (*key, "simple")) if "simple" in spec else None
-    if high < low:
-        raise InvalidValue(format_value(spec["to"]), f"at least `from`, {format_value(spec['from'])}", (*key, "to"))
-    if scale == "log" and low <= 0:
-        raise InvalidValue(format_value(spec["from"]), 'above zero, or scale = "linear"', (*key, "from"))
-    whole = quantity is not None or all(isinstance(spec[end], int) for end in ("from", "to"))
-    return Range(name, low, high, scale == "log", quantity, whole, simple)
-
-
-def _quantity(value: Any, key: Key) -> Unit | None:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        for unit in QUANTITIES:
-            try:
-                unit.read(value)
-            except InvalidValue:
-                continue
-            return unit
-    raise InvalidValue(format_value(value), 'a number, a rate, a time or a size, such as "10 ms"', key)
-
-
-def _number(value: Any, quantity: Unit | None, key: Key) -> float:
-    if quantity is None:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InvalidValue(format_value(value), "a number, as `from`", key)
-        return value
-    try:
-        return quantity.read(value) if isinstance(value, str) else quantity.read(format_value(value))
-    except InvalidValue:
-        raise InvalidValue(format_value(value), f"a {quantity.name} with its unit, as `from`", key) from None
-
-
-def _losses(spec: Mapping[str, Any], name: str, key: Key) -> Losses:
-    for part in spec:
-        if part not in LOSS_KEYS:
-            raise InvalidValue(f'unknown key "{part}"', choices(LOSS_KEYS, part), (*key, part), code="unknown-key")
-    max_count, within = spec["losses"], spec.get("within", 1000)
-    if isinstance(max_count, bool) or not isinstance(max_count, int) or not 1 <= max_count <= MAX_LOSSES:
-        raise InvalidValue(format_value(max_count), f"a number of packets from 1 to {MAX_LOSSES}", (*key, "losses"))
-    if isinstance(within, bool) or not isinstance(within, int) or within < 2:
-        raise InvalidValue(format_value(within), "a number of packets, 2 or more", (*key, "within"))
-    of = spec.get("of", "data")
-    if of not in ("data", "all"):
-        raise InvalidValue(format_value(of), choices(("data", "all"), of), (*key, "of"))
-    return Losses(name, max_count, within, of)
+    """The space of [hunt.vary], which crates/scenario/src/hunt/vary.rs reads. Raises InvalidValue,
+    whose key is below [hunt.vary].
+    """
+    return Space(_native.searched_keys(dict(vary)))
 
 
 def shown_text(value: Any) -> str:

@@ -1,27 +1,26 @@
-"""The [hunt] of a scenario: what may vary, what is bad, what must hold, and how long to search."""
+"""The [hunt] of a scenario: what may vary, what is bad, what must hold, and how long to search.
+
+crates/scenario/src/hunt reads its keys; here they meet the scenario's flows and objectives.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.errors import InputError, InvalidValue, Key, choices, format_value
+from ackclock import _native
+from ackclock.errors import InputError, InvalidValue, Key
 from ackclock.hunting.objectives import Objective, read_objective
-from ackclock.hunting.space import QUANTITIES, Space, is_spec, read_space
+from ackclock.hunting.space import QUANTITIES, Space, read_space
 from ackclock.input.document import Document
 from ackclock.input.scenario.draft import Draft
-from ackclock.simulation.metrics import METRICS
 
 VARY: Key = ("hunt", "vary")
-KEYS = ("objective", "breaks", "vary", "constraints", "plausible", "runs", "minutes", "cases", "search", "seed")
-CONSTRAINT_KEYS = ("metric", "key", "over", "min", "max")
 SEARCHES = ("cmaes", "random")
 RUNS = 400
 """The budget without `runs` and `minutes`."""
-CASES = 3
-MAX_RUNS = 10**6
 
 
 @dataclass(frozen=True)
@@ -105,43 +104,23 @@ def _part(part: str | int) -> str:
 
 
 def _read(table: Mapping[str, Any], draft: Draft) -> HuntTable:
-    for key in table:
-        if key not in KEYS:
-            raise InvalidValue(f'unknown key "{key}"', choices(KEYS, key), (key,), code="unknown-key")
-    for key, allowed in (
-        ("objective", 'what is bad, such as objective = "goodput"'),
-        ("vary", '[hunt.vary] with ranges, such as "hop.dsl.delay" = { from = "5 ms", to = "100 ms" }'),
-    ):
-        if table.get(key) in (None, {}):
-            raise InvalidValue(f"no `{key}`", allowed, ())
-    breaks = _number(table, "breaks", None)
-    objective = read_objective(table["objective"], breaks, _flow_names(draft), draft.document.folder)
-    vary = table["vary"]
-    if not isinstance(vary, dict):
-        raise InvalidValue(format_value(vary), "a table of ranges by dotted path", ("vary",))
-    try:
-        space = read_space(dict(_flattened(vary)))
-    except InvalidValue as invalid:
-        invalid.key = ("vary", *invalid.key)
-        raise
+    read: Any = _native.read_table("Hunt", dict(table))
+    objective = read_objective(read.objective, read.breaks, _flow_names(draft), draft.document.folder)
+    space = read_space(read.vary)
     # What the objective compares is not searched.
     space = Space({path: node for path, node in space.keys.items() if path != objective.key})
     if not space.keys:
         raise InvalidValue(f"`{objective.key}` alone, which the objective compares", "another key", ("vary",))
-    runs, minutes = _budget_of(table)
-    search = table.get("search", "cmaes")
-    if search not in SEARCHES:
-        raise InvalidValue(format_value(search), choices(SEARCHES, search), ("search",))
     return HuntTable(
         objective,
         space,
-        tuple(_constraints(table.get("constraints", []))),
-        _number(table, "plausible", None, above=0.0),
-        runs,
-        minutes,
-        _whole(table, "cases", CASES, 1, 100),
-        search,
-        _whole(table, "seed", 1, 0, 2**31 - 1),
+        tuple(map(_constraint, read.constraints)),
+        read.plausible,
+        RUNS if read.runs is None and read.minutes is None else read.runs,
+        read.minutes,
+        read.cases,
+        read.search,
+        read.seed,
     )
 
 
@@ -153,75 +132,14 @@ def _flow_names(draft: Draft) -> list[str]:
     ]
 
 
-def _flattened(vary: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """TOML parses unquoted dotted keys as nested tables."""
-    for key, value in vary.items():
-        path = f"{prefix}.{key}" if prefix else key
-        if isinstance(value, dict) and not is_spec(value) and value:
-            yield from _flattened(value, path)
-        else:
-            yield path, value
-
-
-def _number(table: Mapping[str, Any], key: str, default: Any, above: float = -math.inf) -> Any:
-    value = table.get(key, default)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= above:
-        allowed = "a number" if above == -math.inf else f"a number above {above:g}"
-        raise InvalidValue(format_value(value), allowed, (key,))
-    return float(value)
-
-
-def _whole(table: Mapping[str, Any], key: str, default: int, low: int, high: int) -> int:
-    value = table.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidValue(format_value(value), f"a whole number from {low} to {high}", (key,))
-    return value
-
-
-def _budget_of(table: Mapping[str, Any]) -> tuple[int | None, float | None]:
-    runs, minutes = table.get("runs"), table.get("minutes")
-    if runs is not None and minutes is not None:
-        raise InvalidValue.problem("both runs and minutes", "one budget", ("minutes",))
-    if minutes is not None:
-        return None, _number(table, "minutes", None, above=0.0)
-    return (RUNS if runs is None else _whole(table, "runs", RUNS, 1, MAX_RUNS)), None
-
-
-def _constraints(value: Any) -> Iterator[Constraint]:
-    at: Key = ("constraints",)
-    if not isinstance(value, list):
-        raise InvalidValue(format_value(value), 'a list of tables such as { metric = "drops", max = 0 }', at)
-    for index, one in enumerate(value):
-        here = (*at, index)
-        if not isinstance(one, dict):
-            raise InvalidValue(format_value(one), 'a table such as { metric = "drops", max = 0 }', here)
-        for key in one:
-            if key not in CONSTRAINT_KEYS:
-                raise InvalidValue(
-                    f'unknown key "{key}"', choices(CONSTRAINT_KEYS, key), (*here, key), code="unknown-key"
-                )
-        if ("metric" in one) == ("key" in one):
-            raise InvalidValue.problem("a constraint is of a metric or of a key", "write one of both", here)
-        for key in ("metric", "key", "over"):
-            if not isinstance(one.get(key, ""), str):
-                raise InvalidValue(format_value(one[key]), "a name", (*here, key))
-        if "metric" in one and one["metric"] not in METRICS:
-            raise InvalidValue(format_value(one["metric"]), choices(METRICS, one["metric"]), (*here, "metric"))
-        if "min" not in one and "max" not in one:
-            raise InvalidValue("neither min nor max", "min, max or both", here)
-        low, high = (_bound(one, end, (*here, end)) for end in ("min", "max"))
-        yield Constraint(one.get("metric", ""), one.get("key", ""), one.get("over", ""), low, high)
-
-
-def _bound(table: Mapping[str, Any], end: str, at: Key) -> float:
-    if end not in table:
-        return -math.inf if end == "min" else math.inf
-    value = number_of(table[end])
-    if math.isnan(value):
-        raise InvalidValue(format_value(table[end]), "a number, or a quantity with its unit", at)
-    return value
+def _constraint(read: Any) -> Constraint:
+    return Constraint(
+        read.metric or "",
+        read.key or "",
+        read.over or "",
+        -math.inf if read.min is None else read.min,
+        math.inf if read.max is None else read.max,
+    )
 
 
 def number_of(value: Any) -> float:
@@ -229,7 +147,7 @@ def number_of(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, str):
-        for unit in QUANTITIES:
+        for unit in QUANTITIES.values():
             try:
                 return float(unit.read(value))
             except InvalidValue:

@@ -18,36 +18,7 @@ TABLES = {"link": "Link", "scenario": "Scenario", "plan": "MeasurementPlan"}
 """The kinds of files, and the table that has all others of the kind."""
 KINDS = tuple(TABLES)
 TITLES = {"link": "link file", "scenario": "scenario", "plan": "measurement plan"}
-_NUMBER: Schema = {"type": ["number", "string"]}
-_HUNT: Schema = {
-    "type": "object",
-    "description": "What `ackclock hunt` searches (docs/reference/hunt.md); no part of the runs of other commands.",
-    "examples": [{"objective": "goodput", "vary": {"hop.dsl.delay": {"from": "5 ms", "to": "100 ms"}}}],
-    "properties": {
-        "objective": {"type": ["string", "object"]},
-        "breaks": {"type": "number"},
-        "vary": {"type": "object"},
-        "constraints": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    **{key: {"type": "string"} for key in ("metric", "key", "over")},
-                    **dict.fromkeys(("min", "max"), _NUMBER),
-                },
-                "additionalProperties": False,
-            },
-        },
-        "plausible": {"type": "number", "exclusiveMinimum": 0},
-        "runs": {"type": "integer", "minimum": 1},
-        "minutes": {"type": "number", "exclusiveMinimum": 0},
-        "cases": {"type": "integer", "minimum": 1, "maximum": 100},
-        "search": {"enum": ["cmaes", "random"]},
-        "seed": {"type": "integer", "minimum": 0},
-    },
-    "required": ["objective"],
-    "additionalProperties": False,
-}
+_HUNT: Schema = {"objective": "goodput", "vary": {"hop.dsl.delay": {"from": "5 ms", "to": "100 ms"}}}
 
 
 def json_schema(kind: str) -> Schema:
@@ -66,7 +37,10 @@ def json_schema(kind: str) -> Schema:
     definitions = _native.table_schema(TABLES[kind])[1]
     table = definitions.pop(TABLES[kind])
     if kind == "scenario":
-        table = {**table, "properties": {**table["properties"], "hunt": _HUNT}}
+        hunt, of_hunt = _native.table_schema("Hunt")
+        definitions |= of_hunt
+        hunt = {**hunt, "description": of_hunt["Hunt"]["description"], "examples": [_HUNT]}
+        table = {**table, "properties": {**table["properties"], "hunt": hunt}}
     top = _top(TITLES[kind], table)
     return {"$schema": DRAFT, **top, "$defs": dict(sorted(definitions.items()))}
 

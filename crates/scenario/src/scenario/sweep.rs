@@ -30,20 +30,25 @@ impl Sweep {
     }
 }
 
-/// The paths with their values: `tcp.variant = ..`, without quotes, is a table in TOML.
-fn axes(table: &[(String, Value)], prefix: &str) -> Vec<(String, Value)> {
-    let mut found: Vec<(String, Value)> = Vec::new();
+/// The dotted paths with their values: `tcp.variant = ..`, without quotes, is a table in TOML. `is_value` says
+/// whether a table is the value of a path.
+pub(crate) fn flattened(table: &[(String, Value)], is_value: &dyn Fn(&Value) -> bool) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    add_flattened(&mut found, table, "", is_value);
+    found
+}
+
+fn add_flattened(found: &mut Vec<(String, Value)>, table: &[(String, Value)], prefix: &str, is_value: &dyn Fn(&Value) -> bool) {
     for (key, value) in table {
         let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-        let inner = if let Value::Table(inner) = value { axes(inner, &path) } else { vec![(path, value.clone())] };
-        for (path, value) in inner {
-            match found.iter_mut().find(|(known, _)| *known == path) {
-                Some((_, known)) => *known = value,
-                None => found.push((path, value)),
-            }
+        match value {
+            Value::Table(inner) if !is_value(value) => add_flattened(found, inner, &path, is_value),
+            _ => match found.iter_mut().find(|(known, _)| *known == path) {
+                Some((_, known)) => *known = value.clone(),
+                None => found.push((path, value.clone())),
+            },
         }
     }
-    found
 }
 
 /// Different values of one axis: at least one, none twice.
@@ -54,17 +59,24 @@ fn different(values: &Value) -> Read<Vec<Value>> {
     if values.is_empty() {
         return Err(Invalid::value(&Value::Array(Vec::new()), "a list of at least one value"));
     }
-    for (index, value) in values.iter().enumerate() {
-        if values[..index].iter().any(|earlier| is_same(earlier, value)) {
-            let twice = Invalid::new(format!("{} twice", format_value(value)), "different values");
-            return Err(twice.below(Step::Index(index)));
-        }
-    }
+    check_different(values, "different values")?;
     Ok(values.clone())
 }
 
+/// An error for the first value that makes the same run as an earlier one.
+pub(crate) fn check_different(values: &[Value], allowed: &str) -> Read<()> {
+    let is_twice = |index: &usize| values[..*index].iter().any(|earlier| is_same(earlier, &values[*index]));
+    match (0..values.len()).find(is_twice) {
+        Some(index) => {
+            let twice = Invalid::new(format!("{} twice", format_value(&values[index])), allowed);
+            Err(twice.below(Step::Index(index)))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Whether two values make the same run: 1 and 1.0 do, and tables of the same keys in another order.
-fn is_same(one: &Value, other: &Value) -> bool {
+pub(crate) fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Table(one), Value::Table(other)) => {
             let has = |(key, value): &(String, Value)| other.iter().any(|(name, of)| name == key && is_same(value, of));
@@ -87,7 +99,7 @@ impl KeyValue for Sweep {
             Ok(values) => Ok((path, values)),
             Err(invalid) => Err(invalid.at(&path)),
         };
-        Ok(Sweep { given: value.clone(), axes: axes(table, "").into_iter().map(read).collect::<Read<_>>()? })
+        Ok(Sweep { given: value.clone(), axes: flattened(table, &|_| false).into_iter().map(read).collect::<Read<_>>()? })
     }
 
     fn write(&self, _: Option<&Value>) -> Value {
