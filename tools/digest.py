@@ -11,9 +11,13 @@ The commit is built in a git worktree below the store. Its results are kept, so 
 with the same commit runs the working tree only. STORE/COMMIT/items.txt has a line for each item:
 name, SHA-256, kind. STORE/working/items.txt has those of the working tree.
 
-`tools/digest-exceptions.txt` lists the values that are meant to change, a line each:
+`tools/digest-exceptions.txt` lists the values that are meant to change, a line each, below the
+commit that changes them:
 
+    since COMMIT
     ITEM  PATH  REASON
+
+They count if the compared commit is older: one that has the change is held against all values.
 
 ITEM is the name of an item. PATH is a path in a JSON or TOML document (`flows.0.rtt_ms.p95`), a
 Parquet column, or `-` for a whole item (a capture, a missing item). Both may have the wildcards *
@@ -39,7 +43,7 @@ import sys
 import time
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -109,8 +113,8 @@ def main() -> int:
     with (args.store / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            exceptions = read_exceptions(EXCEPTIONS.read_text("utf-8"))
             commit = resolve(args.commit)
+            exceptions = read_exceptions(EXCEPTIONS.read_text("utf-8"), lambda change: is_in(change, commit))
             remove_stale(args.store, commit)
             before = of_commit(args.store, commit, args.workers)
             now = of_tree(Tree(ROOT, *inputs()), args.store / "working", args.workers, args.only)
@@ -127,6 +131,13 @@ def resolve(commit: str) -> str:
     if done.returncode:
         raise DigestError(f"{commit}: no such commit")
     return done.stdout.strip()[:12]
+
+
+def is_in(change: str, commit: str) -> bool:
+    """Whether a commit has a change: it is that commit, or follows it. Raises DigestError if the
+    repository has no such change.
+    """
+    return git("merge-base", "--is-ancestor", resolve(change), commit).returncode == 0
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -358,14 +369,22 @@ def first_difference(before: pl.Series, now: pl.Series) -> tuple[str, str]:
     return f"row {row}: {old!r}", repr(new)
 
 
-def read_exceptions(text: str) -> list[ExpectedChange]:
-    """The exceptions of a file's text; each has a reason."""
-    found = []
+def read_exceptions(text: str, is_compared: Callable[[str], bool]) -> list[ExpectedChange]:
+    """The exceptions of a file's text, each with a reason, but for those of a change that the
+    compared commit has (`is_compared`).
+    """
+    found: list[ExpectedChange] = []
+    counts: bool | None = None
     for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.startswith("#"):
-            fields = line.split(maxsplit=2)
-            if len(fields) < 3:
-                raise DigestError(f"{EXCEPTIONS.name}:{number}: found {line!r}; allowed: ITEM PATH REASON")
+        fields = line.split(maxsplit=2)
+        if not fields or line.startswith("#"):
+            continue
+        if fields[0] == "since" and len(fields) == 2:
+            counts = not is_compared(fields[1])
+        elif len(fields) < 3 or counts is None:
+            allowed = "since COMMIT, or below it ITEM PATH REASON"
+            raise DigestError(f"{EXCEPTIONS.name}:{number}: found {line!r}; allowed: {allowed}")
+        elif counts:
             found.append(ExpectedChange(*fields))
     return found
 

@@ -50,7 +50,11 @@ def compared(digest) -> Callable[..., list[tuple[str, str, str]]]:
             if before is TABLE
             else (lambda found: items.item("json", found))
         )
-        done = digest.compare({"job:file": make(before)}, {"job:file": make(now)}, digest.read_exceptions(exceptions))
+        done = digest.compare(
+            {"job:file": make(before)},
+            {"job:file": make(now)},
+            digest.read_exceptions(f"since 0\n{exceptions}", lambda _: False),
+        )
         assert done.agrees == (not done.unexpected)
         return [(one.path, one.before, one.now) for found in done.unexpected.values() for one in found]
 
@@ -144,7 +148,8 @@ def test_comparison_counts_expected_changes_when_an_exception_covers_them(digest
         items.item("json", document)
         for document in (DOCUMENT, changed(lambda d: d["flows"][0]["rtt_ms"].update(p95=13, min=1)))
     )
-    exceptions = digest.read_exceptions("# reasons\njob:*  *.p95  one quantile rule\n")
+    text = "# reasons\nsince 0\njob:*  *.p95  one quantile rule\nsince 1\njob:*  *.min  an older change\n"
+    exceptions = digest.read_exceptions(text, lambda change: change == "1")
     done = digest.compare({"job:file": before}, {"job:file": now}, exceptions)
     assert [difference.path for difference in done.unexpected["job:file"]] == ["flows.0.rtt_ms.min"]
     assert done.expected == {exceptions[0]: 1}
@@ -152,7 +157,9 @@ def test_comparison_counts_expected_changes_when_an_exception_covers_them(digest
 
 def test_exceptions_are_refused_when_a_reason_is_missing(digest) -> None:
     with pytest.raises(digest.DigestError, match="ITEM PATH REASON"):
-        digest.read_exceptions("job:*  *.p95\n")
+        digest.read_exceptions("since 0\njob:*  *.p95\n", lambda _: False)
+    with pytest.raises(digest.DigestError, match="since COMMIT"):
+        digest.read_exceptions("job:*  *.p95  a change of no commit\n", lambda _: False)
 
 
 def test_captures_differ_when_one_byte_differs(digest, tmp_path) -> None:
