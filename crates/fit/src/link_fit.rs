@@ -216,10 +216,10 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         }
     };
     let of_others = rate.evidence.own.map_or(0.0, |own| 8e9 / own * f64::from(isolated.common_len));
-    // Hosts of several flows hold packets until those of another have passed.
+    // Hosts of several flows keep their packets apart.
     let of_hosts = own_rate
         .filter(|_| runs.iter().any(DirectionFacts::has_several_flows))
-        .map_or(0.0, |own| LIMITS.max_host_turn_ns.min(LIMITS.host_turn * 8e9 / own * f64::from(isolated.common_len)));
+        .map_or(0.0, |own| LIMITS.max_host_spacing_ns.min(LIMITS.host_spacing * 8e9 / own * f64::from(isolated.common_len)));
     let others = of_others.max(of_hosts);
     let of_delay = |jitter: &[f64], early: &[f64]| {
         let known = KnownLink { rates: &rates, jitter, early, at_least, late: late.unwrap_or(0.0), others };

@@ -178,10 +178,10 @@ thresholds! {
     /// 95 % quantile of the delay above its floor, nanoseconds, up to which it is the hosts' own:
     /// their interrupts and timers.
     host_noise_ns: f64 = 150_000.0;
-    /// The same of several flows: their hosts take turns by a share of the service time of a packet, and by no more than
+    /// The same of several flows: their hosts keep packets apart by a share of the service time of a packet, and by no more than
     /// this, nanoseconds.
-    host_turn: f64 = 0.5;
-    max_host_turn_ns: f64 = 1_000_000.0;
+    host_spacing: f64 = 0.5;
+    max_host_spacing_ns: f64 = 1_000_000.0;
     /// Maximum distance (Kolmogorov and Smirnov) between the delays and a distribution that
     /// describes them.
     max_distance: f64 = 0.1;
