@@ -5,7 +5,7 @@ use super::{Framing, RateSchedule, SlottedRate};
 use crate::element::{Element, Output, Port, QueueId};
 use crate::meter::{LinkMeter, QueueSample};
 use crate::packet::Packet;
-use crate::queue::{AnyQueue, Queue};
+use crate::queue::{AnyQueue, Queue, with_queue};
 use crate::units::{Rate, Span, Time};
 
 /// The rate of a link: one, or one that changes with time.
@@ -46,9 +46,14 @@ impl LinkRate {
 }
 
 pub struct RateLink {
+    queue: AnyQueue,
+    transmitter: Transmitter,
+}
+
+/// What takes packets from the queue and transmits them.
+struct Transmitter {
     rate: LinkRate,
     framing: Framing,
-    queue: AnyQueue,
     /// The packet in transmission and the end of its transmission.
     sending: Option<(Time, Packet)>,
     meter: LinkMeter,
@@ -56,12 +61,50 @@ pub struct RateLink {
 
 impl RateLink {
     pub fn new(rate: impl Into<LinkRate>, framing: Framing, queue: AnyQueue) -> RateLink {
-        RateLink { rate: rate.into(), framing, queue, sending: None, meter: LinkMeter::default() }
+        let transmitter = Transmitter { rate: rate.into(), framing, sending: None, meter: LinkMeter::default() };
+        RateLink { queue, transmitter }
+    }
+}
+
+impl Transmitter {
+    fn push(&mut self, queue: &mut impl Queue, now: Time, packet: Packet, out: &mut Output<'_>) {
+        // A transmission that ends now has ended, in whatever order the driver calls: otherwise the
+        // queue limit would depend on that order.
+        if self.due() <= now {
+            self.wake(queue, now, out);
+        }
+        self.integrate(now, queue.packets());
+        let before = out.counts.signals();
+        if self.sending.is_some() {
+            queue.enqueue(now, packet, out);
+        } else if let Some(packet) = queue.pass(now, packet, out) {
+            self.start(now, Span::ZERO, packet);
+        }
+        self.meter.count(before, out.counts.signals());
+    }
+
+    fn wake(&mut self, queue: &mut impl Queue, now: Time, out: &mut Output<'_>) {
+        if self.due() > now {
+            return;
+        }
+        let before = out.counts.signals();
+        while let Some((done, packet)) = &self.sending
+            && *done <= now
+        {
+            let (done, packet) = (*done, Packet { wire_len: packet.len, ..*packet });
+            self.integrate(done, queue.packets());
+            out.forward(Port(0), packet);
+            self.sending = None;
+            if let Some((since, packet)) = queue.dequeue(done, out) {
+                self.start(done, done - since, packet);
+            }
+        }
+        self.meter.count(before, out.counts.signals());
     }
 
     #[inline]
-    fn integrate(&mut self, now: Time) {
-        self.meter.integrate(now, self.queue.packets(), self.sending.is_some());
+    fn integrate(&mut self, now: Time, waiting: u64) {
+        self.meter.integrate(now, waiting, self.sending.is_some());
     }
 
     #[inline]
@@ -73,67 +116,43 @@ impl RateLink {
     }
 
     #[inline]
-    fn start_next(&mut self, now: Time, out: &mut Output<'_>) {
-        if let Some((since, packet)) = self.queue.dequeue(now, out) {
-            self.start(now, now - since, packet);
-        }
+    fn due(&self) -> Time {
+        self.sending.as_ref().map_or(Time::NEVER, |(done, _)| *done)
     }
 }
 
 impl Element for RateLink {
+    #[inline]
     fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
-        // A transmission that ends now has ended, in whatever order the driver calls: otherwise the
-        // queue limit would depend on that order.
-        if self.due() <= now {
-            self.wake(now, out);
-        }
-        self.integrate(now);
-        let before = out.counts.signals();
-        if self.sending.is_some() {
-            self.queue.enqueue(now, packet, out);
-        } else if let Some(packet) = self.queue.pass(now, packet, out) {
-            self.start(now, Span::ZERO, packet);
-        }
-        self.meter.count(before, out.counts.signals());
+        with_queue!(&mut self.queue, queue => self.transmitter.push(queue, now, packet, out));
     }
 
+    #[inline]
     fn wake(&mut self, now: Time, out: &mut Output<'_>) {
-        if self.due() > now {
-            return;
-        }
-        let before = out.counts.signals();
-        while let Some((done, packet)) = &self.sending
-            && *done <= now
-        {
-            let (done, packet) = (*done, Packet { wire_len: packet.len, ..*packet });
-            self.integrate(done);
-            out.forward(Port(0), packet);
-            self.sending = None;
-            self.start_next(done, out);
-        }
-        self.meter.count(before, out.counts.signals());
+        with_queue!(&mut self.queue, queue => self.transmitter.wake(queue, now, out));
     }
 
     #[inline]
     fn due(&self) -> Time {
-        self.sending.as_ref().map_or(Time::NEVER, |(done, _)| *done)
+        self.transmitter.due()
     }
 
     fn occupancy(&self) -> u64 {
-        self.queue.packets() + u64::from(self.sending.is_some())
+        self.queue.packets() + u64::from(self.transmitter.sending.is_some())
     }
 
     fn meter(&mut self, now: Time, _queue: QueueId) -> Option<&mut LinkMeter> {
-        self.integrate(now);
-        self.meter.offered_bytes = match &mut self.rate {
+        let Transmitter { rate, meter, sending, .. } = &mut self.transmitter;
+        meter.integrate(now, self.queue.packets(), sending.is_some());
+        meter.offered_bytes = match rate {
             LinkRate::Fixed(_) => None,
-            LinkRate::Scheduled(schedule) => Some(schedule.bytes(self.meter.since, now)),
-            LinkRate::Slotted(slots) => Some(slots.bytes(self.meter.since, now)),
+            LinkRate::Scheduled(schedule) => Some(schedule.bytes(meter.since, now)),
+            LinkRate::Slotted(slots) => Some(slots.bytes(meter.since, now)),
         };
-        Some(&mut self.meter)
+        Some(meter)
     }
 
     fn sample(&mut self, _now: Time, _queue: QueueId) -> Option<QueueSample> {
-        Some(self.meter.sample(self.queue.packets(), self.queue.bytes()))
+        Some(self.transmitter.meter.sample(self.queue.packets(), self.queue.bytes()))
     }
 }

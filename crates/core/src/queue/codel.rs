@@ -65,6 +65,7 @@ pub struct CoDelState {
 impl CoDelState {
     /// The next packet of the FIFO, after dropping or marking packets (RFC 8289, sections 5.5 and
     /// 5.6).
+    #[inline]
     pub fn dequeue(
         &mut self,
         now: Time,
@@ -72,51 +73,54 @@ impl CoDelState {
         control: &CoDelParameters,
         out: &mut Output<'_>,
     ) -> Option<QueuedPacket> {
-        let (mut first, mut ok_to_drop) = self.do_dequeue_dropping(now, fifo, control)?;
-        if self.dropping {
-            self.dropping = ok_to_drop;
-            while self.dropping && now >= self.drop_next {
-                self.count += 1;
-                let stays = mark_or_drop(control.signal, &mut first.packet, out);
-                if stays {
-                    self.drop_next = control_law(self.drop_next, self.count, control.interval);
-                    return Some(first);
-                }
-                (first, ok_to_drop) = self.do_dequeue_dropping(now, fifo, control)?;
-                self.dropping = ok_to_drop;
-                if ok_to_drop {
-                    self.drop_next = control_law(self.drop_next, self.count, control.interval);
-                }
-            }
-        } else if ok_to_drop {
+        let ok_to_drop = self.ok_to_drop(now, fifo, control);
+        if ok_to_drop && (!self.dropping || now >= self.drop_next) {
+            return self.signal(now, fifo, control, out);
+        }
+        self.dropping &= ok_to_drop;
+        fifo.pop()
+    }
+
+    /// Drops or marks the first packet, and others while more signals are due. Returns the next packet.
+    fn signal(&mut self, now: Time, fifo: &mut Fifo, control: &CoDelParameters, out: &mut Output<'_>) -> Option<QueuedPacket> {
+        if !self.dropping {
+            let mut first = fifo.pop()?;
             let stays = mark_or_drop(control.signal, &mut first.packet, out);
             self.enter_dropping(now, control.interval);
-            if !stays {
-                (first, _) = self.do_dequeue(now, fifo, control)?;
+            if stays {
+                return Some(first);
+            }
+            self.ok_to_drop(now, fifo, control);
+            return fifo.pop();
+        }
+        while self.dropping && now >= self.drop_next {
+            let mut first = fifo.pop()?;
+            self.count += 1;
+            let stays = mark_or_drop(control.signal, &mut first.packet, out);
+            if stays {
+                self.drop_next = control_law(self.drop_next, self.count, control.interval);
+                return Some(first);
+            }
+            self.dropping = self.ok_to_drop(now, fifo, control);
+            if self.dropping {
+                self.drop_next = control_law(self.drop_next, self.count, control.interval);
             }
         }
-        Some(first)
+        fifo.pop()
     }
 
-    /// Like `do_dequeue`, and leaves the dropping state when the FIFO is empty.
-    fn do_dequeue_dropping(&mut self, now: Time, fifo: &mut Fifo, control: &CoDelParameters) -> Option<(QueuedPacket, bool)> {
-        let dequeued = self.do_dequeue(now, fifo, control);
-        self.dropping &= dequeued.is_some();
-        dequeued
-    }
-
-    /// The first packet, and whether it is OK to drop it (RFC 8289, section 5.4).
-    fn do_dequeue(&mut self, now: Time, fifo: &mut Fifo, control: &CoDelParameters) -> Option<(QueuedPacket, bool)> {
-        let Some(first) = fifo.pop() else {
+    /// Whether it is OK to drop the first packet (RFC 8289, section 5.4): the delay has been above the
+    /// target for an interval. An empty FIFO has no delay.
+    #[inline]
+    fn ok_to_drop(&mut self, now: Time, fifo: &Fifo, control: &CoDelParameters) -> bool {
+        let above = fifo.first().is_some_and(|first| {
+            first.sojourn(now) >= control.target && fifo.bytes() - u64::from(first.packet.len) > u64::from(control.mtu)
+        });
+        if !above {
             self.first_above = None;
-            return None;
-        };
-        if first.sojourn(now) < control.target || fifo.bytes() <= u64::from(control.mtu) {
-            self.first_above = None;
-            return Some((first, false));
+            return false;
         }
-        let above = *self.first_above.get_or_insert(now + control.interval);
-        Some((first, now >= above))
+        now >= *self.first_above.get_or_insert(now + control.interval)
     }
 
     /// Enters the dropping state. Soon after the previous one, the count continues near its last
@@ -152,6 +156,7 @@ impl CoDel {
 impl SingleFifo for CoDel {
     const DROPS_ON_DEPARTURE: bool = true;
 
+    #[inline]
     fn admit(&mut self, now: Time, packet: Packet, out: &mut Output<'_>) {
         if self.has_room(&packet) { self.fifo.push(now, packet) } else { out.drop(packet, DropReason::QueueFull) }
     }
@@ -163,6 +168,7 @@ impl SingleFifo for CoDel {
         Some(packet)
     }
 
+    #[inline]
     fn take_next(&mut self, now: Time, out: &mut Output<'_>) -> Option<(Time, Packet)> {
         self.codel.dequeue(now, &mut self.fifo, &self.config.control, out).map(|first| (first.since, first.packet))
     }

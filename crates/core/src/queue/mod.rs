@@ -129,4 +129,19 @@ macro_rules! any_queue {
     };
 }
 
+/// Calls with the queue as its own type: what is called is compiled for each kind, and the kind is
+/// found once.
+macro_rules! with_queue {
+    ($any:expr, $queue:ident => $call:expr) => {
+        $crate::queue::with_queue!(@of $any, $queue, $call, Red, CoDel, FqCoDel, Cake, Pie, DualPi2, AckAwareQueue)
+    };
+    (@of $any:expr, $queue:ident, $call:expr, $($kind:ident),*) => {
+        match $any {
+            $crate::queue::AnyQueue::DropTail($queue) => $call,
+            $($crate::queue::AnyQueue::$kind($queue) => { let $queue = &mut **$queue; $call })*
+        }
+    };
+}
+pub(crate) use with_queue;
+
 any_queue!(Red, CoDel, FqCoDel, Cake, Pie, DualPi2, AckAwareQueue);
