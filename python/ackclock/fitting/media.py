@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
-from ackclock.errors import InvalidValue
+from ackclock.errors import InputError, InvalidValue
 from ackclock.fitting.hop import FittedHop
 from ackclock.fitting.parameters import (
     MIN_PACKETS_BYTES,
@@ -101,6 +101,7 @@ DELAY_SCALE_MS = 0.5
 DELAY_SCALE = 0.1
 """One standard deviation of the largest bursts (relative), and of the quantiles of the delays."""
 MAX_SHAPE_TERM = 20.0
+MAX_SHAPE = 200.0
 MAX_TERM = 50.0
 """Maximum of one squared difference: one figure that no link has does not hide the others."""
 MAX_LIKE = 30.0
@@ -126,10 +127,13 @@ def distance(simulated: Observed, seen: Observed) -> float:
     return total + min((ratio / RETRANSMISSION_SCALE) ** 2, MAX_TERM)
 
 
-def shape_distance(simulated: LinkFit, seen: LinkFit) -> float:
+def shape_distance(simulated: LinkFit | None, seen: LinkFit | None) -> float:
     """Squared differences of two fits in how packets arrive, in standard deviations, added up: of
-    the largest bursts, and of the quantiles of the delays of packets that waited for no other.
+    the largest bursts, and of the quantiles of the delays of packets that waited for no other. The
+    largest possible where one has no packet at both ends.
     """
+    if simulated is None or seen is None:
+        return MAX_SHAPE
     total = 0.0
     for direction in DIRECTIONS:
         own, other = simulated[direction]["shape"], seen[direction]["shape"]
@@ -355,11 +359,14 @@ class Search:
             for seed in REPEATS
         ]
 
-    def _captured(self, link: Link, seed: int = 1) -> LinkFit:
-        """The engine's fit to captures of a replay."""
+    def _captured(self, link: Link, seed: int = 1) -> LinkFit | None:
+        """The engine's fit to captures of a replay; None of one of whose flows nothing arrived."""
         with TemporaryDirectory() as folder:
             names = self.replay.captured(link, self.variant, seed, Path(folder) / "run")
-            return self.source.replay_fit(names)
+            try:
+                return self.source.replay_fit(names)
+            except InputError:
+                return None
 
     def delay_of(self, rate: float, queue: float, *, shape: bool = True) -> float:
         """The delay in ms at which the minimum RTT of a link that was tried fits."""
