@@ -116,6 +116,8 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
         false => LIMITS.host_floor_ns,
     };
     let evidence = BaseDelay { isolated: delays.len(), len: isolated.common_len, host, late: known.late };
+    let shorter = isolated.delays.iter().filter(|(len, _)| *len < isolated.common_len && !known.rates.is_empty());
+    let shortest = shorter.map(|&(len, delay)| (delay - service(len, 0), len)).min_by(|a, b| a.0.total_cmp(&b.0));
     let Some(&(value, len)) = delays.first() else {
         // A packet that waited arrived later than one that would not have.
         let len = isolated.common_len;
@@ -125,7 +127,7 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
         let evidence = BaseDelay { isolated: known.early.len(), ..evidence };
         let floors = floor_draws(known.early, draws, rng);
         let value = known.early[0];
-        return with_host_delay(value, floors, evidence, rng);
+        return down_to(shortest, with_host_delay(value, floors, evidence, rng));
     }
     if let (Some(at_least), true) = (known.at_least, known.rates.is_empty()) {
         let slowest = f64::from(isolated.common_len) * 8e9 / at_least;
@@ -142,7 +144,20 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
     };
     let of_rate = |draw: usize| service(len, draw) - service(len, 0);
     let draws = floors.into_iter().enumerate().map(|(i, floor)| floor - of_rate(i + 1)).collect();
-    with_host_delay(value, draws, evidence, rng)
+    down_to(shortest, with_host_delay(value, draws, evidence, rng))
+}
+
+/// The delay, down to that of a shorter packet which is earlier by more than its service: other links add to each byte.
+/// Of length zero the delay is as much less again as the shorter packet is longer.
+fn down_to(shortest: Option<(f64, u32)>, fit: Fitted<BaseDelay>) -> Fitted<BaseDelay> {
+    let (host, full) = (fit.evidence.host, f64::from(fit.evidence.len));
+    match shortest.zip(fit.value).filter(|(shortest, value)| value - shortest.0 > LIMITS.host_noise_ns) {
+        Some(((shortest, len), value)) => {
+            let rest = (value - shortest) * f64::from(len) / (full - f64::from(len));
+            fit.at_least(shortest - rest - host, value)
+        }
+        None => fit,
+    }
 }
 
 /// The delay of a packet of length zero where the rate has a lower bound alone: at least the floor less the
@@ -251,6 +266,17 @@ mod tests {
         assert!((fit.value.unwrap() - 20e6).abs() < 1.0 && (fit.lo.unwrap() + resolution - 20e6).abs() < 1.0, "{fit:?}");
         let fit = estimate(&isolated, KnownLink::default(), 50, &mut rng());
         assert!((fit.value.unwrap() - 21.2e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn delay_is_down_to_that_of_a_short_packet_when_another_link_adds_to_each_byte() {
+        // 20 ms, 10 Mb/s, and a second link that takes 0.6 ms for 1500 B.
+        let mut delays = vec![(1500, 21.8e6); 9];
+        delays.push((60, 20.072e6));
+        let isolated = IsolatedDelays { delays, min: Some(21.8e6), common_len: 1500, ..IsolatedDelays::default() };
+        let fit = estimate(&isolated, KnownLink { rates: &[10e6], ..KnownLink::default() }, 50, &mut rng());
+        let (lo, hi) = (fit.lo.unwrap(), fit.hi.unwrap());
+        assert!(lo <= 20.03e6 && lo > 19.9e6 && (20.6e6..20.7e6).contains(&hi), "{lo} {hi}");
     }
 
     #[test]

@@ -309,6 +309,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     let at_policer = policer.as_ref().filter(is_uncertain).map_or(0, |policer| policer.evidence.drops);
     let known = KnownDrops::of(at_policer, rate.value.is_some());
     let loss = loss::estimate(attributed.as_deref().unwrap_or(runs), ns_per_byte.or(slowest), known, draws, &mut rng("loss"));
+    let service_time = ns_per_byte.map_or(0.0, |ns_per_byte| ns_per_byte * f64::from(isolated.common_len));
     DirectionFit {
         framing: None,
         recorded,
@@ -327,7 +328,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         marked: runs.iter().any(|facts| facts.marked),
         token_bucket: runs.iter().find_map(|facts| facts.token_bucket),
         stalls: runs.iter().map(|facts| facts.stalls.len()).sum(),
-        periodic_stalls: stalls::estimate(runs, draws, &mut rng("stalls")),
+        periodic_stalls: stalls::estimate(runs, service_time, draws, &mut rng("stalls")),
         frame_period: frame_period::estimate(runs),
         reordering: reordering::estimate(runs, draws, &mut rng("reordering")),
     }

@@ -19,9 +19,10 @@ pub struct PeriodicStalls {
     pub stalls: usize,
 }
 
-/// None with fewer than `min_stalls` in a run, or with stalls at times without a period. A stall that
+/// `service_time` is that of a packet, nanoseconds: one that began before a stall ends in it, or the first after it has its
+/// own. None with fewer than `min_stalls` in a run, or with stalls at times without a period. A stall that
 /// found no packets is not seen: times between stalls may be multiples of the period.
-pub fn estimate(runs: &[DirectionFacts], draws: usize, rng: &mut Rng) -> Option<PeriodicStalls> {
+pub fn estimate(runs: &[DirectionFacts], service_time: f64, draws: usize, rng: &mut Rng) -> Option<PeriodicStalls> {
     let facts = runs.iter().max_by_key(|facts| facts.stalls.len())?;
     let start = facts.packets.first()?.sent;
     let starts: Vec<f64> = facts.stalls.iter().map(|stall| (stall.0 - start) as f64).collect();
@@ -49,10 +50,11 @@ pub fn estimate(runs: &[DirectionFacts], draws: usize, rng: &mut Rng) -> Option<
     let error = (deviation / libm::sqrt(variance)).max(LIMITS.clock_error * every);
     let of_every = (0..draws).map(|_| rng.normal(every, error)).collect();
     let (shortest, longest) = (quantile_of_sorted(&gaps, 0.1)?, quantile_of_sorted(&gaps, 0.9)?);
+    let shortest = (shortest - service_time).max(0.0);
     let of_gap = (0..draws).map(|_| shortest + rng.uniform() * (longest - shortest)).collect();
     Some(PeriodicStalls {
         every: Fitted::identified(every, of_every, ()),
-        gap: Fitted::identified(gap, of_gap, ()),
+        gap: Fitted::identified(gap, of_gap, ()).at_least(shortest, longest),
         first: starts[0] - every * numbers[0],
         stalls: starts.len(),
     })
@@ -73,13 +75,21 @@ mod tests {
 
     #[test]
     fn stalls_have_a_period_when_some_are_not_seen() {
-        let found = estimate(&[stalled(&[4010, 8003, 12_008, 20_001, 24_006])], 100, &mut Rng::for_element(1, "stalls")).unwrap();
+        let found =
+            estimate(&[stalled(&[4010, 8003, 12_008, 20_001, 24_006])], 3e6, 100, &mut Rng::for_element(1, "stalls")).unwrap();
         assert!((found.every.value.unwrap() / 4e9 - 1.0).abs() < 0.002, "{found:?}");
-        assert!((found.gap.value.unwrap() / 350e6 - 1.0).abs() < 0.01 && (found.first / 4e9 - 1.0).abs() < 0.01);
+        let gap = &found.gap;
+        assert!(
+            (gap.value.unwrap() / 350e6 - 1.0).abs() < 0.01 && gap.lo.unwrap() <= 347e6 && gap.hi.unwrap() >= 350e6,
+            "{gap:?}"
+        );
+        assert!((found.first / 4e9 - 1.0).abs() < 0.01);
     }
 
     #[test]
     fn stalls_have_no_period_when_their_times_are_random() {
-        assert!(estimate(&[stalled(&[1000, 5400, 7100, 13_900, 15_200])], 100, &mut Rng::for_element(1, "stalls")).is_none());
+        assert!(
+            estimate(&[stalled(&[1000, 5400, 7100, 13_900, 15_200])], 0.0, 100, &mut Rng::for_element(1, "stalls")).is_none()
+        );
     }
 }
