@@ -27,7 +27,9 @@ pub trait KeyValue: Sized {
     fn unit() -> &'static str;
 
     /// The values that are allowed, in the words of the error messages; empty: any of the unit.
-    fn limits(bounds: &Bounds) -> String;
+    fn limits(_: &Bounds) -> String {
+        String::new()
+    }
 
     /// The JSON Schema of the value in a file; tables are added to the definitions.
     fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value;

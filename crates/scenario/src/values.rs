@@ -415,10 +415,6 @@ impl KeyValue for bool {
         "true or false"
     }
 
-    fn limits(_: &Bounds) -> String {
-        String::new()
-    }
-
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {
         Value::table([("type", "boolean".into())])
     }
@@ -439,10 +435,6 @@ impl KeyValue for String {
 
     fn unit() -> &'static str {
         "text"
-    }
-
-    fn limits(_: &Bounds) -> String {
-        String::new()
     }
 
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {

@@ -78,10 +78,6 @@ impl KeyValue for MetricName {
         "name"
     }
 
-    fn limits(_: &Bounds) -> String {
-        String::new()
-    }
-
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {
         table!("type" => "string")
     }
@@ -102,10 +98,6 @@ impl KeyValue for AnyName {
 
     fn unit() -> &'static str {
         "path"
-    }
-
-    fn limits(_: &Bounds) -> String {
-        String::new()
     }
 
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {

@@ -185,10 +185,6 @@ impl KeyValue for ComparedKey {
         "path"
     }
 
-    fn limits(_: &Bounds) -> String {
-        String::new()
-    }
-
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {
         table!("type" => "string", "minLength" => 1)
     }

@@ -103,10 +103,6 @@ impl KeyValue for Vary {
         "table"
     }
 
-    fn limits(_: &Bounds) -> String {
-        String::new()
-    }
-
     /// The ranges stand at any depth; that their tables are defined is all that a schema says of them.
     fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
         HuntRange::schema(bounds, definitions);

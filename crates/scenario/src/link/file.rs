@@ -145,10 +145,6 @@ impl KeyValue for FitRecord {
         "table"
     }
 
-    fn limits(_: &Bounds) -> String {
-        String::new()
-    }
-
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {
         table!("type" => "object")
     }

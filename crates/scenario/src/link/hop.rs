@@ -267,10 +267,6 @@ impl KeyValue for Only {
         "choice"
     }
 
-    fn limits(_: &Bounds) -> String {
-        String::new()
-    }
-
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {
         Value::table([("enum", vec!["down".into(), "up".into()].into())])
     }

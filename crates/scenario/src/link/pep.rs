@@ -76,10 +76,6 @@ impl KeyValue for TcpTable {
         "table"
     }
 
-    fn limits(_: &Bounds) -> String {
-        String::new()
-    }
-
     fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
         TcpKeys::schema(bounds, definitions)
     }

@@ -110,10 +110,6 @@ impl KeyValue for Sweep {
         "table"
     }
 
-    fn limits(_: &Bounds) -> String {
-        String::new()
-    }
-
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {
         let values = Value::table([("type", "array".into()), ("minItems", 1.into())]);
         let paths = Value::table([("type", "object".into())]);

@@ -23,10 +23,6 @@ impl KeyValue for LinkName {
         "name"
     }
 
-    fn limits(_: &Bounds) -> String {
-        String::new()
-    }
-
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {
         Value::table([("type", "string".into()), ("minLength", 1.into())])
     }

@@ -59,10 +59,6 @@ impl KeyValue for KeysByName {
         "tables"
     }
 
-    fn limits(_: &Bounds) -> String {
-        String::new()
-    }
-
     fn schema(bounds: &Bounds, definitions: &mut Definitions) -> Value {
         Value::table([("type", "object".into()), ("additionalProperties", TcpKeys::schema(bounds, definitions))])
     }
