@@ -215,18 +215,20 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
             rate.value.iter().chain(&rate.draws).filter(|_| own_rate.is_some()).map(|rate| rate * scale).collect()
         }
     };
-    let of_others = rate.evidence.own.map_or(0.0, |own| 8e9 / own * f64::from(isolated.common_len));
+    let full = f64::from(isolated.common_len);
+    let ns_per_byte = own_rate.map(|rate| 8e9 / rate);
+    let service_time = ns_per_byte.map(|ns_per_byte| ns_per_byte * full);
+    let of_others = rate.evidence.own.map_or(0.0, |own| 8e9 / own * full);
     // Hosts of several flows keep their packets apart.
-    let of_hosts = own_rate
+    let of_hosts = service_time
         .filter(|_| runs.iter().any(DirectionFacts::has_several_flows))
-        .map_or(0.0, |own| LIMITS.max_host_spacing_ns.min(LIMITS.host_spacing * 8e9 / own * f64::from(isolated.common_len)));
+        .map_or(0.0, |service_time| LIMITS.max_host_spacing_ns.min(LIMITS.host_spacing * service_time));
     let others = of_others.max(of_hosts);
     let of_delay = |jitter: &[f64], early: &[f64]| {
         let known = KnownLink { rates: &rates, jitter, early, at_least, late: late.unwrap_or(0.0), others };
         delay::estimate(&isolated, known, draws, &mut rng("delay"))
     };
     let first = of_delay(&[], &[]);
-    let ns_per_byte = own_rate.map(|rate| 8e9 / rate);
     // Packets of which the rate is not known took no longer than this; short ones show hardly a rate.
     let slowest = at_least.filter(|_| isolated.common_len >= LIMITS.max_short_len).map(|rate| 8e9 / rate);
     let mut served = ns_per_byte.zip(first.value.or(first.hi)).filter(|_| rate.evidence.gaps > 0);
@@ -236,12 +238,12 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         let mut of_all = jitter_of_all(runs, base, ns_per_byte);
         if rate.evidence.method == RateMethod::Mode {
             // Service times that agree leave no room for more: a loss of another cause is in between.
-            of_all.retain(|jitter| *jitter < ns_per_byte * f64::from(isolated.common_len) / 2.0);
+            of_all.retain(|jitter| *jitter < ns_per_byte * full / 2.0);
         }
         if of_all.len() > above.len() {
             above = of_all;
         }
-        let count = early_count(&rate, ns_per_byte * f64::from(isolated.common_len), &above);
+        let count = early_count(&rate, ns_per_byte * full, &above);
         let of_run = |facts: &DirectionFacts| service::early_delays(facts, ns_per_byte, base, count);
         early = runs.iter().flat_map(of_run).collect();
         early.sort_unstable_by(f64::total_cmp);
@@ -277,7 +279,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         // What waits for a frame is in the queue or has left it.
         let blur = jitter.p95.filter(|_| !jitter.is_described).map_or(0.0, |p95| p95 / ns_per_byte);
         match queue.lo.zip(queue.hi).filter(|_| queue.status == Status::Identified && blur > 0.0) {
-            Some((lo, hi)) => queue.at_least((lo - blur).max(f64::from(isolated.common_len)), hi + blur),
+            Some((lo, hi)) => queue.at_least((lo - blur).max(full), hi + blur),
             None => queue,
         }
     });
@@ -309,7 +311,6 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     let at_policer = policer.as_ref().filter(is_uncertain).map_or(0, |policer| policer.evidence.drops);
     let known = KnownDrops::of(at_policer, rate.value.is_some());
     let loss = loss::estimate(attributed.as_deref().unwrap_or(runs), ns_per_byte.or(slowest), known, draws, &mut rng("loss"));
-    let service_time = ns_per_byte.map_or(0.0, |ns_per_byte| ns_per_byte * f64::from(isolated.common_len));
     DirectionFit {
         framing: None,
         recorded,
@@ -328,7 +329,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         marked: runs.iter().any(|facts| facts.marked),
         token_bucket: runs.iter().find_map(|facts| facts.token_bucket),
         stalls: runs.iter().map(|facts| facts.stalls.len()).sum(),
-        periodic_stalls: stalls::estimate(runs, service_time, draws, &mut rng("stalls")),
+        periodic_stalls: stalls::estimate(runs, service_time.unwrap_or(0.0), draws, &mut rng("stalls")),
         frame_period: frame_period::estimate(runs),
         reordering: reordering::estimate(runs, draws, &mut rng("reordering")),
     }
