@@ -129,8 +129,8 @@ def distance(simulated: Observed, seen: Observed) -> float:
 
 def shape_distance(simulated: LinkFit | None, seen: LinkFit | None) -> float:
     """Squared differences of two fits in how packets arrive, in standard deviations, added up: of
-    the largest bursts, and of the quantiles of the delays of packets that waited for no other. The
-    largest possible where one has no packet at both ends.
+    the largest bursts, and of the quantiles of the delays of packets that waited for no other.
+    `MAX_SHAPE` where one has no packet at both ends.
     """
     if simulated is None or seen is None:
         return MAX_SHAPE
