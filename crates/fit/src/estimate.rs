@@ -52,6 +52,14 @@ impl<E> Fitted<E> {
         self
     }
 
+    /// Half of the interval's width, relative to the value; 0 without one.
+    pub fn half_width(&self) -> f64 {
+        match (self.value, self.lo, self.hi) {
+            (Some(value), Some(lo), Some(hi)) => (hi - lo) / 2.0 / value,
+            _ => 0.0,
+        }
+    }
+
     /// The interval of a value widened by this share of it to both sides.
     pub fn widened(self, share: f64) -> Fitted<E> {
         match self.value {

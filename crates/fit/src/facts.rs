@@ -64,6 +64,15 @@ pub struct DirectionFacts {
     /// Hosts timestamped packets late: by how much the floor of the path may lie above the smallest delay,
     /// nanoseconds.
     pub late: Option<f64>,
+    /// By how much a stall of the sender's host made delays too small, which are mended, nanoseconds.
+    pub host_stall: f64,
+    /// By how much the smallest delay may be too small for a stall that these packets do not show, nanoseconds.
+    pub floor_error: f64,
+    /// Packets that arrived and of which the sender's capture lost the records.
+    pub missing_at_sender: usize,
+    /// Share of the records of its own packets that the capture at the receiver lost: it may have lost those of
+    /// arrivals as well.
+    pub receiver_misses: f64,
 }
 
 impl DirectionFacts {
@@ -90,6 +99,11 @@ impl DirectionFacts {
             (!overtakes).then(|| arrival - packet.sent)
         });
         in_order.min()
+    }
+
+    /// Share of the packets of which the sender's capture lost the records.
+    pub fn sender_misses(&self) -> f64 {
+        self.missing_at_sender as f64 / (self.packets.len() + self.missing_at_sender).max(1) as f64
     }
 
     /// True if the link stalled between these times, nanoseconds.
@@ -143,6 +157,10 @@ impl From<&PathDirection> for DirectionFacts {
             marked: path.marked,
             token_bucket: path.token_bucket.map(|bucket| (bucket.rate_bps, bucket.burst_bytes)),
             late: None,
+            host_stall: 0.0,
+            floor_error: 0.0,
+            missing_at_sender: path.missing_at_sender as usize,
+            receiver_misses: 0.0,
         }
     }
 }

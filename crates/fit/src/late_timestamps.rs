@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use crate::facts::{DirectionFacts, LinkPacket, Outcome};
-use crate::thresholds::LIMITS;
+use crate::thresholds::{Edge, LIMITS};
 
 /// The delays of packets that found an empty path, without those that a stall of the host made too small.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,6 +22,8 @@ pub struct DelayBulk {
     pub late: f64,
     /// Few delays lie far below.
     pub has_outliers: bool,
+    /// Distance of the smallest of them from the floor, nanoseconds.
+    pub depth: f64,
 }
 
 impl DelayBulk {
@@ -31,20 +33,26 @@ impl DelayBulk {
         if count < LIMITS.min_bulk_packets {
             return None;
         }
-        let at = |share: f64| sorted[(share * count as f64) as usize];
-        let [outer, inner, median] = [LIMITS.edge_shares.0, LIMITS.edge_shares.1, 0.5].map(at);
+        LIMITS.edges.iter().find_map(|edge| DelayBulk::above(sorted, *edge))
+    }
+
+    /// That above an edge with these shares of the delays below it.
+    fn above(sorted: &[f64], Edge { shares, min_outlier_edges, is_narrow }: Edge) -> Option<DelayBulk> {
+        let at = |share: f64| sorted[(share * sorted.len() as f64) as usize];
+        let [outer, inner, median, upper] = [shares.0, shares.1, 0.5, 0.75].map(at);
         let (below, edge) = (outer - sorted[0], inner - outer);
-        if below < edge.max(LIMITS.clock_resolution_ns) {
+        if below < edge.max(LIMITS.clock_resolution_ns) || (is_narrow && edge > LIMITS.host_noise_ns) {
             return None;
         }
-        let has_outliers = below > LIMITS.min_outlier_edges * edge && below > LIMITS.host_noise_ns;
-        if !has_outliers && median - outer > LIMITS.host_noise_ns {
+        let has_outliers = below > min_outlier_edges * edge && below > LIMITS.host_noise_ns;
+        if !has_outliers && (shares != LIMITS.edges[0].shares || median - outer > LIMITS.host_noise_ns) {
             return None;
         }
         let cut = if has_outliers { outer - LIMITS.outlier_edges * edge } else { sorted[0] };
         let floor = sorted[sorted.partition_point(|delay| *delay < cut)];
-        let late = outer + (median - outer).min(LIMITS.host_noise_ns) - floor;
-        Some(DelayBulk { floor, late, has_outliers })
+        // Arrivals are late, too: half of the delays are larger than the path's.
+        let late = outer + (upper - outer).min(LIMITS.host_noise_ns) - floor;
+        Some(DelayBulk { floor, late, has_outliers, depth: floor - sorted[0] })
     }
 }
 
@@ -52,6 +60,7 @@ impl DelayBulk {
 pub fn corrected(facts: &DirectionFacts) -> DirectionFacts {
     let bulks = bulks(facts);
     let late = bulks.values().map(|bulk| bulk.late).reduce(f64::max);
+    let host_stall = bulks.values().filter(|bulk| bulk.has_outliers).map(|bulk| bulk.depth).fold(0.0, f64::max);
     let mut floors: BTreeMap<u32, i64> =
         bulks.into_iter().filter(|(_, bulk)| bulk.has_outliers).map(|(len, bulk)| (len, bulk.floor as i64)).collect();
     // A longer packet takes no less than a shorter one.
@@ -70,31 +79,74 @@ pub fn corrected(facts: &DirectionFacts) -> DirectionFacts {
         last = sent;
         LinkPacket { sent, ..*packet }
     };
-    DirectionFacts { packets: facts.packets.iter().map(set_back).collect(), late, ..facts.clone() }
+    DirectionFacts { packets: facts.packets.iter().map(set_back).collect(), late, host_stall, ..facts.clone() }
+}
+
+/// The directions of a run of which one shows that hosts timestamp late: each host does so in both. Where few packets
+/// found the path empty, a stall of the sender may have made the smallest delays too small, and none shows it.
+pub fn of_both(directions: [&mut DirectionFacts; 2]) {
+    if directions.iter().all(|facts| facts.late.is_none()) {
+        return;
+    }
+    let host_stall = directions.iter().map(|facts| facts.host_stall).fold(0.0, f64::max);
+    for facts in directions.into_iter().filter(|facts| facts.late.is_none()) {
+        let is_blurred = host_stall > 0.0 && !has_edge(facts);
+        facts.late = Some(LIMITS.host_delay_ns);
+        facts.floor_error = if is_blurred { host_stall } else { 0.0 };
+    }
+}
+
+/// The smallest delays of packets that found the path empty are alike, at several moments: those that stalls made too
+/// small differ.
+fn has_edge(facts: &DirectionFacts) -> bool {
+    let (Some(floor), Some(len)) = (facts.floor(), facts.common_len()) else { return false };
+    let isolated = facts.isolated(floor).into_iter().map(|index| &facts.packets[index]).filter(|packet| packet.len == len);
+    let mut moments: Vec<(i64, i64)> = isolated.filter_map(|packet| Some((packet.delay()?, packet.sent))).collect();
+    moments.sort_unstable_by_key(|&(delay, sent)| (sent, delay));
+    moments.dedup_by(|next, kept| {
+        let is_same = next.1 - kept.1 <= LIMITS.stall_bunch_ns;
+        kept.0 = if is_same { kept.0.min(next.0) } else { kept.0 };
+        is_same
+    });
+    moments.sort_unstable();
+    let outer = moments.get(((LIMITS.edges[0].shares.0 * moments.len() as f64) as usize).max(LIMITS.min_alike_moments));
+    outer.is_some_and(|outer| (outer.0 - moments[0].0) as f64 <= LIMITS.host_noise_ns)
 }
 
 /// By length, where timestamps are late. ACKs do not show when a packet arrived.
 fn bulks(facts: &DirectionFacts) -> BTreeMap<u32, DelayBulk> {
     let Some(floor) = facts.floor().filter(|_| !facts.by_acks) else { return BTreeMap::new() };
-    let found = bulks_above(facts, floor);
+    let mut found = bulks_above(facts, floor);
     if !found.is_empty() {
+        // A floor that was too low isolated few packets, of which more are late.
+        for _ in 0..LIMITS.rate_rounds {
+            let lowest = found.values().map(|bulk| bulk.floor as i64).min().unwrap_or(floor);
+            let next = bulks_above(facts, lowest);
+            if next.is_empty() || next == found {
+                break;
+            }
+            found = next;
+        }
         return found;
     }
     // Hardly a packet is isolated by a floor that is milliseconds too low. Where most delays are alike no queue
     // stands, whose delays come in steps of a service time; behind a queue that is empty now and then, the packets
-    // that found it so agree.
-    let all = facts.packets.iter().filter_map(LinkPacket::delay).collect();
-    let isolated = facts.isolated(floor).into_iter().filter_map(|index| facts.packets[index].delay()).collect();
-    let by_isolated = || alike(isolated, LIMITS.isolated_shares);
-    match alike(all, (LIMITS.edge_shares.0, 0.5)).or_else(by_isolated) {
-        Some(low) => bulks_above(facts, low),
-        None => BTreeMap::new(),
-    }
+    // that found it so agree: most of those that seem to, or of all packets as many as a busy link is empty for.
+    let sorted = |mut delays: Vec<i64>| {
+        delays.sort_unstable();
+        delays
+    };
+    let all = sorted(facts.packets.iter().filter_map(LinkPacket::delay).collect());
+    let isolated = sorted(facts.isolated(floor).into_iter().filter_map(|index| facts.packets[index].delay()).collect());
+    let outer = LIMITS.edges[0].shares.0;
+    let likely =
+        [alike(&all, (outer, 0.5)), alike(&isolated, LIMITS.isolated_shares), alike(&all, (LIMITS.stalled_share, outer))];
+    let found = likely.into_iter().flatten().map(|low| bulks_above(facts, low)).find(|bulks| !bulks.is_empty());
+    found.unwrap_or_default()
 }
 
-/// The delay with the first of these shares of the delays below it, if that with the second is hardly larger.
-fn alike(mut delays: Vec<i64>, shares: (f64, f64)) -> Option<i64> {
-    delays.sort_unstable();
+/// The delay with the first of these shares of the sorted delays below it, if that with the second is hardly larger.
+fn alike(delays: &[i64], shares: (f64, f64)) -> Option<i64> {
     let at = |share: f64| delays.get((share * delays.len() as f64) as usize).copied();
     let (low, high) = at(shares.0).zip(at(shares.1))?;
     (delays.len() >= LIMITS.min_alike && (high - low) as f64 <= LIMITS.host_noise_ns).then_some(low)
@@ -213,7 +265,48 @@ mod tests {
     fn range_of_the_floor_has_the_blur_of_hosts_that_do_not_stall() {
         let mended = corrected(&stamped(path(|_| 0), 0));
         let reach = mended.floor().unwrap() + mended.late.unwrap() as i64;
-        assert!((19_980 * US..20_020 * US).contains(&reach), "{reach}");
+        assert!((19_990 * US..20_050 * US).contains(&reach), "{reach}");
+    }
+
+    #[test]
+    fn floor_is_found_where_a_fast_link_passes_many_packets_in_a_stall() {
+        // 10 of 300 packets leave during a stall of 4 ms, whose end is their time.
+        let mut facts = stamped(path(|_| 0), 0);
+        for (i, packet) in facts.packets.iter_mut().enumerate().filter(|(i, _)| i % 300 < 10) {
+            let delay = packet.delay().unwrap();
+            let end = (i / 300 * 300) as i64 * 10_000 * US + 4000 * US;
+            packet.outcome = Outcome::Arrived(end - 4000 * US + (i % 300) as i64 * 400 * US + delay);
+            packet.sent = end;
+        }
+        let delays = |facts: &DirectionFacts| facts.packets.iter().filter_map(LinkPacket::delay).collect::<Vec<i64>>();
+        let mut sorted = delays(&facts);
+        sorted.sort_unstable();
+        assert!(sorted[sorted.len() / 50] < 19_000 * US);
+        let mended = corrected(&facts);
+        let (floor, range) = (mended.floor().unwrap(), mended.late.unwrap() as i64);
+        assert!(floor >= 19_500 * US && (19_980 * US..20_100 * US).contains(&(floor + range)), "{floor} {range}");
+    }
+
+    #[test]
+    fn floor_may_be_too_low_where_few_packets_that_found_the_path_empty_differ() {
+        let stalled = |sent: i64| DirectionFacts { late: Some(100e3), host_stall: 3e6, ..path(|_| sent % 2 * US) };
+        // A standing queue, which 3 packets found empty.
+        let of = |delays: [i64; 3]| {
+            let mut facts = path(|_| 50_000 * US);
+            for (i, delay) in delays.into_iter().enumerate() {
+                let packet = &mut facts.packets[i];
+                packet.sent = i as i64 * 100_000 * US - 500_000 * US;
+                packet.outcome = Outcome::Arrived(packet.sent + delay * US);
+            }
+            let mut other = stalled(0);
+            of_both([&mut facts, &mut other]);
+            (facts.late, facts.floor_error)
+        };
+        assert_eq!(of([18_000, 20_000, 20_500]), (Some(LIMITS.host_delay_ns), 3e6));
+        assert_eq!(of([20_040, 20_000, 20_500]), (Some(LIMITS.host_delay_ns), 0.0));
+        let [mut one, mut other] = [path(|_| 0), path(|_| 0)];
+        of_both([&mut one, &mut other]);
+        assert_eq!((one.late, other.floor_error), (None, 0.0));
     }
 
     #[test]
@@ -223,6 +316,7 @@ mod tests {
         assert!(corrected(&path(|_| rng.exponential(3e6) as i64)).late.is_none());
         assert!(corrected(&path(|_| (4e6 * rng.uniform()) as i64)).late.is_none());
         assert!(corrected(&path(|_| rng.normal(8e6, 1e6).max(0.0) as i64)).late.is_none());
+        assert!(corrected(&path(|_| rng.normal(1e6, 0.1e6).max(0.0) as i64)).late.is_none());
         // Frames of 5 ms, and a queue of others that is empty now and then.
         assert!(corrected(&path(|i| (i * 10_000 * US / 3).rem_euclid(5000 * US))).late.is_none());
         assert!(corrected(&path(|i| (i % 150) * 200 * US)).late.is_none());

@@ -10,7 +10,7 @@ use crate::jitter::{self, Jitter};
 use crate::late_timestamps::{self, DelayBulk};
 use crate::loss::{self, ChannelFit, KnownDrops};
 use crate::policer::{self, PolicerFit};
-use crate::queue::{self, QueueLimit};
+use crate::queue::{self, QueueLimit, ServiceTime};
 use crate::rate::{self, RateMethod, ServiceRate};
 use crate::rate_by_size;
 use crate::recorded_rate::{self, RecordedRate};
@@ -98,8 +98,11 @@ pub fn fit_link(runs: &[RunFacts], draws: usize, seed: u64) -> LinkFit {
         runs.iter().map(|run| late_timestamps::corrected(&run.down)).collect(),
         runs.iter().map(|run| late_timestamps::corrected(&run.up)).collect(),
     ];
+    for (down, up) in down.iter_mut().zip(&mut up) {
+        (down.receiver_misses, up.receiver_misses) = (up.sender_misses(), down.sender_misses());
+    }
     if down.iter().chain(&up).any(|facts| facts.late.is_some()) {
-        // Each host timestamps the packets of both directions.
+        down.iter_mut().zip(&mut up).for_each(|(down, up)| late_timestamps::of_both([down, up]));
         down.iter_mut().chain(&mut up).for_each(|facts| facts.late = facts.late.or(Some(LIMITS.host_delay_ns)));
     }
     let (down, up) = (fit_direction(&down, "down", draws, seed), fit_direction(&up, "up", draws, seed));
@@ -166,6 +169,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     // Packets that a policer drops do not reach what follows it.
     let mut runs = passed.as_deref().unwrap_or(runs);
     let late = runs.iter().filter_map(|facts| facts.late).reduce(f64::max);
+    let floor_error = runs.iter().map(|facts| facts.floor_error).fold(0.0, f64::max);
     let mut isolated = IsolatedDelays::of(runs, 0.0);
     let shape = ArrivalShape::of(runs, &isolated);
     // What jitter adds to an arrival does not show that the next packet waited.
@@ -182,7 +186,10 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     }
     let waits_for_bucket = policer.as_ref().is_some_and(|policer| is_same_rate(&rate, policer));
     let shaper = match policer.is_none() || waits_for_bucket {
-        true => shaper::estimate(sent, &rate, draws, &mut rng("shaper")),
+        true => shaper::estimate(sent, &rate, draws, &mut rng("shaper")).map(|found| match late {
+            Some(_) => found.by_late_hosts(floor_error),
+            None => found,
+        }),
         false => None,
     };
     if shaper.is_some() {
@@ -225,7 +232,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         .map_or(0.0, |service_time| LIMITS.max_host_spacing_ns.min(LIMITS.host_spacing * service_time));
     let others = of_others.max(of_hosts);
     let of_delay = |jitter: &[f64], early: &[f64]| {
-        let known = KnownLink { rates: &rates, jitter, early, at_least, late: late.unwrap_or(0.0), others };
+        let known = KnownLink { rates: &rates, jitter, early, at_least, late: late.unwrap_or(0.0).max(floor_error), others };
         delay::estimate(&isolated, known, draws, &mut rng("delay"))
     };
     let first = of_delay(&[], &[]);
@@ -250,7 +257,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         if let Some(bulk) = late.and_then(|_| DelayBulk::of(&early)) {
             early.retain(|delay| *delay >= bulk.floor);
         }
-        if passes_bursts(&early, &isolated, ns_per_byte) {
+        if shaper.is_some() || passes_bursts(&early, &isolated, ns_per_byte) {
             early.clear();
         }
         if early.len() >= LIMITS.min_early_packets && rate.evidence.method == RateMethod::Mean {
@@ -268,18 +275,25 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     let has_jitter = !jitter.is_by_flow && jitter.p95.is_some_and(|p95| p95 > host_noise);
     let queue = ns_per_byte.zip(served.map(|s| s.1).or(first.value).or(first.hi)).map(|(ns_per_byte, base)| {
         let of_run = |facts: &DirectionFacts| {
+            // What waits for tokens is in the queue.
+            let waiting = shaper.as_ref().map(|found| found.waiting(facts));
+            let (facts, sending) = match (&waiting, &shaper) {
+                (Some(facts), Some(found)) => (facts, 8e9 / found.evidence.peak),
+                _ => (facts, ns_per_byte),
+            };
             let arrivals: Vec<Option<f64>> = match has_jitter && rate.evidence.gaps > 0 {
                 true => service::unjittered_arrivals(facts, base, ns_per_byte),
                 false => facts.packets.iter().map(|packet| Some(packet.arrival()? as f64)).collect(),
             };
-            queue::levels(facts, &arrivals, base, ns_per_byte)
+            queue::levels(facts, &arrivals, base, ServiceTime { ns_per_byte, sending })
         };
         let levels: Vec<queue::Level> = runs.iter().flat_map(of_run).collect();
         let queue = queue::estimate(&levels, isolated.common_len, draws, &mut rng("queue"));
-        // What waits for a frame is in the queue or has left it.
+        // What waits for a frame is in the queue or has left it. A request, its grant and the burst take some
+        // frames, of which the floor of the delays has no trace: what waits for them is in the queue, too.
         let blur = jitter.p95.filter(|_| !jitter.is_described).map_or(0.0, |p95| p95 / ns_per_byte);
         match queue.lo.zip(queue.hi).filter(|_| queue.status == Status::Identified && blur > 0.0) {
-            Some((lo, hi)) => queue.at_least((lo - blur).max(full), hi + blur),
+            Some((lo, hi)) => queue.at_least((lo - blur).max(full), hi + LIMITS.grant_frames * blur),
             None => queue,
         }
     });
@@ -307,7 +321,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     if let Some(found) = policer.as_mut().filter(|_| late.is_some()) {
         found.rate = found.rate.clone().widened(LIMITS.late_rate_error);
     }
-    let is_uncertain = |policer: &&PolicerFit| policer.rate.status != Status::Identified;
+    let is_uncertain = |policer: &&PolicerFit| !policer.is_known();
     let at_policer = policer.as_ref().filter(is_uncertain).map_or(0, |policer| policer.evidence.drops);
     let known = KnownDrops::of(at_policer, rate.value.is_some());
     let loss = loss::estimate(attributed.as_deref().unwrap_or(runs), ns_per_byte.or(slowest), known, draws, &mut rng("loss"));
@@ -392,7 +406,7 @@ fn recorded(runs: &[DirectionFacts], isolated: &IsolatedDelays, draws: usize, rn
         // A stall is a part of the recording: its packets wait in the queue.
         let facts = DirectionFacts { stalls: Vec::new(), ..facts.clone() };
         let arrivals: Vec<Option<f64>> = facts.packets.iter().map(|packet| Some(packet.arrival()? as f64)).collect();
-        queue::levels(&facts, &arrivals, min_delay, 0.0)
+        queue::levels(&facts, &arrivals, min_delay, ServiceTime::of(0.0))
     };
     let levels: Vec<queue::Level> = runs.iter().flat_map(of_run).collect();
     let queue = queue::estimate(&levels, isolated.common_len, draws, rng);

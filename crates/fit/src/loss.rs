@@ -32,6 +32,8 @@ pub struct ChannelLoss {
     pub at_once: bool,
     /// Packets that the queue dropped, where they are so many more that some of them may be taken for these.
     pub beside_drops: Option<usize>,
+    /// The capture at the receiver lost as large a share of the records of its own packets.
+    pub unrecorded: bool,
 }
 
 /// Share of the time in the bad state, and its mean sojourn in nanoseconds; of independent losses the
@@ -161,6 +163,7 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, known: KnownD
         is_bursty,
         at_once: false,
         beside_drops: None,
+        unrecorded: false,
     };
     if transitions.packets == 0 {
         return ChannelFit { mean: Fitted::bounded(None, None, evidence(0.0, false)), bad_sojourn: None };
@@ -185,6 +188,11 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, known: KnownD
     if transitions.lost * known.for_each_loss < drops {
         let hi = central_95(&grid.draws(draws, rng).means).map_or(share, |range| range[1]).max(share);
         let evidence = ChannelLoss { beside_drops: Some(drops), ..evidence(gain, is_bursty) };
+        return ChannelFit { mean: Fitted::bounded(Some(0.0), Some(hi), evidence), bad_sojourn: None };
+    }
+    if transitions.lost as f64 <= unrecorded(runs) {
+        let hi = central_95(&grid.draws(draws, rng).means).map_or(share, |range| range[1]).max(share);
+        let evidence = ChannelLoss { unrecorded: true, ..evidence(gain, is_bursty) };
         return ChannelFit { mean: Fitted::bounded(Some(0.0), Some(hi), evidence), bad_sojourn: None };
     }
     // The losses of one burst are one event.
@@ -219,6 +227,13 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, known: KnownD
 fn queue_drops(runs: &[DirectionFacts]) -> usize {
     let is_drop = |outcome| matches!(outcome, Outcome::Lost { channel } if channel < LIMITS.channel_probability);
     runs.iter().flat_map(|facts| &facts.packets).filter(|packet| is_drop(packet.outcome)).count()
+}
+
+/// Packets whose arrivals the receiver's capture may have lost, by the records of its own packets that it lost: those
+/// are lost several at a time, of one direction or the other.
+fn unrecorded(runs: &[DirectionFacts]) -> f64 {
+    let expected: f64 = runs.iter().map(|facts| facts.receiver_misses * facts.packets.len() as f64).sum();
+    if expected > 0.0 { LIMITS.unrecorded_packets.mul_add(libm::sqrt(expected).max(1.0), expected) } else { 0.0 }
 }
 
 /// The 95 % interval of the mean of a Poisson distribution of which one value is `events`, relative to it
@@ -456,6 +471,22 @@ mod tests {
         assert_eq!((unknown.status, unknown.evidence.beside_drops), (Status::Bounded, Some(500)), "{unknown:?}");
         let policed = with(5, KnownDrops::of(600, true));
         assert_eq!((policed.status, policed.evidence.beside_drops), (Status::Bounded, Some(1100)), "{policed:?}");
+    }
+
+    #[test]
+    fn loss_is_bounded_when_the_receivers_capture_lost_as_many_of_its_own_packets() {
+        // 20 of 20,000 packets; the receiver's capture has no record of 1 in 1,000, or 1 in 10,000, of its own.
+        let with = |share: f64| {
+            let mut runs = run((0..20_000).map(|i| i * 2_000_000), |at| at / 2_000_000 % 1000 == 7);
+            runs[0].receiver_misses = share;
+            fitted(&runs).mean
+        };
+        let known = with(0.0);
+        assert_eq!((known.status, known.evidence.lost, known.evidence.unrecorded), (Status::Identified, 20, false), "{known:?}");
+        let of_capture = with(0.001);
+        assert_eq!((of_capture.status, of_capture.lo, of_capture.evidence.unrecorded), (Status::Bounded, Some(0.0), true));
+        assert!(of_capture.hi.unwrap() > 0.001);
+        assert_eq!(with(0.0001).status, Status::Identified);
     }
 
     #[test]

@@ -22,6 +22,10 @@ pub struct PolicerEvidence {
     pub passed: usize,
     /// Queueing delay at a nearly empty bucket, relative to that of a queue of the same rate and limit.
     pub delay_share: f64,
+    /// Buckets of rates that differ by more than some percent drop the same packets.
+    pub rate_is_open: bool,
+    /// The burst is of so few packets that a queue drops the same ones.
+    pub like_queue: bool,
 }
 
 /// A policer: bit/s and bytes.
@@ -30,6 +34,13 @@ pub struct PolicerFit {
     pub rate: Fitted<()>,
     pub burst: Fitted<()>,
     pub evidence: PolicerEvidence,
+}
+
+impl PolicerFit {
+    /// Its rate is known, so that packets are known to be dropped by it or by another cause.
+    pub fn is_known(&self) -> bool {
+        !self.evidence.rate_is_open && !self.evidence.like_queue
+    }
 }
 
 /// The policer that the losses show; none if another cause explains them as well.
@@ -42,6 +53,8 @@ pub fn estimate(runs: &[DirectionFacts], draws: usize, rng: &mut Rng) -> Option<
         other_losses: found.other_losses,
         passed: found.passed,
         delay_share: found.delay_share,
+        rate_is_open: false,
+        like_queue: false,
     };
     Some(fitted(&found.best, &runs, draws, rng, evidence))
 }
@@ -119,9 +132,15 @@ fn fitted(found: &RateSplit, runs: &[PolicedRun], draws: usize, rng: &mut Rng, e
     let lowest = good.iter().map(|one| one.1).fold(f64::INFINITY, f64::min);
     let highest = good.iter().map(|one| one.2).fold(0.0, f64::max);
     let half = runs.iter().map(PolicedRun::half_packet).fold(0.0, f64::max);
+    let rate = Fitted::identified(rate, rates, ())
+        .at_least((lo * 8e9).min(rate * (1.0 - LIMITS.clock_error)), (hi * 8e9).max(rate * (1.0 + LIMITS.clock_error)));
+    let evidence = PolicerEvidence {
+        rate_is_open: rate.half_width() > LIMITS.max_policed_half_width,
+        like_queue: burst < LIMITS.min_policer_burst,
+        ..evidence
+    };
     PolicerFit {
-        rate: Fitted::identified(rate, rates, ())
-            .at_least((lo * 8e9).min(rate * (1.0 - LIMITS.clock_error)), (hi * 8e9).max(rate * (1.0 + LIMITS.clock_error))),
+        rate,
         burst: Fitted::identified(burst, bursts, ()).at_least(lowest.min(burst - half), highest.max(burst + half)),
         evidence,
     }

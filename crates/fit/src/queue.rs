@@ -55,10 +55,27 @@ pub struct Level {
     pub channel: f64,
 }
 
+/// Times of a byte at the link that a queue stands before, nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct ServiceTime {
+    /// From the service of one packet to that of the next.
+    pub ns_per_byte: f64,
+    /// From the time at which a packet leaves the queue to the end of its transmission: at a shaper it waits in the
+    /// queue for its tokens.
+    pub sending: f64,
+}
+
+impl ServiceTime {
+    /// Of a link that sends what leaves the queue.
+    pub fn of(ns_per_byte: f64) -> ServiceTime {
+        ServiceTime { ns_per_byte, sending: ns_per_byte }
+    }
+}
+
 /// The backlogs of all packets. `arrivals` has the arrival of each packet, without jitter where there
-/// is some; `base` is the delay of a packet of length zero in nanoseconds and `ns_per_byte` the
-/// service time.
-pub fn levels(facts: &DirectionFacts, arrivals: &[Option<f64>], base: f64, ns_per_byte: f64) -> Vec<Level> {
+/// is some; `base` is the delay of a packet of length zero in nanoseconds.
+pub fn levels(facts: &DirectionFacts, arrivals: &[Option<f64>], base: f64, service: ServiceTime) -> Vec<Level> {
+    let ServiceTime { ns_per_byte, sending } = service;
     // Start of service by the clock of departures, and length, of the packets that still wait.
     let mut waiting: std::collections::VecDeque<(f64, u32)> = std::collections::VecDeque::new();
     let mut bytes = 0.0;
@@ -80,7 +97,7 @@ pub fn levels(facts: &DirectionFacts, arrivals: &[Option<f64>], base: f64, ns_pe
             Outcome::Arrived(at) => {
                 levels.extend(is_known.then(|| level(false, 0.0)));
                 // Services are in order.
-                let start = arrival.unwrap_or(at as f64) - base - f64::from(packet.len) * ns_per_byte;
+                let start = arrival.unwrap_or(at as f64) - base - f64::from(packet.len) * sending;
                 latest = latest.max(start);
                 waiting.push_back((latest, packet.len));
                 bytes += f64::from(packet.len);
@@ -89,8 +106,8 @@ pub fn levels(facts: &DirectionFacts, arrivals: &[Option<f64>], base: f64, ns_pe
                 levels.extend(is_known.then(|| level(true, channel)));
                 if channel >= LIMITS.channel_probability {
                     // Its service followed that of the packet before it.
-                    let service = f64::from(packet.len) * ns_per_byte;
-                    latest = arrival.map_or(latest + service, |at| at - base - service).max(latest).max(now);
+                    let [service, sent] = [ns_per_byte, sending].map(|time| f64::from(packet.len) * time);
+                    latest = arrival.map_or(latest + service, |at| at - base - sent).max(latest).max(now);
                     waiting.push_back((latest, packet.len));
                     bytes += f64::from(packet.len);
                 }
@@ -363,7 +380,7 @@ mod tests {
 
     fn fitted(facts: &DirectionFacts) -> Fitted<QueueLimit> {
         let arrivals: Vec<Option<f64>> = facts.packets.iter().map(|packet| Some(packet.arrival()? as f64)).collect();
-        let levels = levels(facts, &arrivals, 20e6, NS_PER_BYTE);
+        let levels = levels(facts, &arrivals, 20e6, ServiceTime::of(NS_PER_BYTE));
         estimate(&levels, 1500, 200, &mut Rng::for_element(1, "queue"))
     }
 
@@ -395,7 +412,7 @@ mod tests {
         });
         let facts = DirectionFacts { packets: packets.take(40).collect(), ..DirectionFacts::default() };
         let arrivals: Vec<Option<f64>> = facts.packets.iter().map(|packet| Some(packet.arrival()? as f64)).collect();
-        let levels = levels(&facts, &arrivals, 20e6, NS_PER_BYTE);
+        let levels = levels(&facts, &arrivals, 20e6, ServiceTime::of(NS_PER_BYTE));
         // The second one finds 8 packets of the first served, one in service and one that waits.
         assert_eq!((levels[10].bytes, levels[19].bytes), (3000.0, 16_500.0), "{levels:?}");
     }

@@ -33,6 +33,28 @@ pub struct ShaperFit {
     pub evidence: ShaperEvidence,
 }
 
+impl ShaperFit {
+    /// Of packets that hosts timestamped late. A smallest delay that is too small by `floor_error` nanoseconds makes
+    /// each wait longer, and the burst smaller.
+    pub fn by_late_hosts(self, floor_error: f64) -> ShaperFit {
+        let more = self.rate.value.unwrap_or_default() / 8e9 * floor_error;
+        let burst = match self.burst.lo.zip(self.burst.hi) {
+            Some((lo, hi)) => self.burst.at_least(lo, hi + more),
+            None => self.burst,
+        };
+        ShaperFit { rate: self.rate.widened(LIMITS.late_rate_error), burst, ..self }
+    }
+
+    /// The packets that found too few tokens, and waited in the queue of the shaper or were dropped there: the others
+    /// passed it at once.
+    pub fn waiting(&self, facts: &DirectionFacts) -> DirectionFacts {
+        let (Some(rate), Some(burst)) = (self.rate.value, self.burst.value) else { return facts.clone() };
+        let found = levels(facts, rate / 8e9, Some(burst)).zip(&facts.packets);
+        let packets = found.filter(|(level, _)| *level > burst).map(|(_, packet)| *packet).collect();
+        DirectionFacts { packets, flows: Vec::new(), ..facts.clone() }
+    }
+}
+
 /// A packet that arrived.
 #[derive(Debug, Clone, Copy)]
 struct Passage {
@@ -113,30 +135,32 @@ fn common_rate(runs: &[DirectionFacts]) -> Option<f64> {
     quantile_of_sorted(&rates, 0.5)
 }
 
-/// The packets that arrived, with what is missing from a bucket that earns `rate` bytes per nanosecond. A packet
-/// that is dropped while a bucket of `burst` has tokens for it used them: the queue of the line behind dropped it.
+/// What is missing from a bucket that earns `rate` bytes per nanosecond, with the tokens of each packet. A packet that is
+/// dropped while a bucket of `burst` has tokens for it used them: the queue of the line behind dropped it.
+fn levels(facts: &DirectionFacts, rate: f64, burst: Option<f64>) -> impl Iterator<Item = f64> + '_ {
+    let mut bucket = Deficit::new(rate);
+    facts.packets.iter().map(move |packet| {
+        let level = bucket.level(packet.sent, packet.len);
+        let is_drop = matches!(packet.outcome, Outcome::Lost { channel } if channel < LIMITS.channel_probability);
+        if !is_drop || burst.is_some_and(|burst| level <= burst) {
+            bucket.take(packet.len);
+        }
+        level
+    })
+}
+
+/// The packets that arrived.
 fn passages(runs: &[DirectionFacts], rate: f64, burst: Option<f64>) -> Vec<Passage> {
     let mut passages = Vec::new();
     for facts in runs {
         let common = facts.common_len();
         let of_common = facts.packets.iter().filter(|packet| Some(packet.len) == common);
         let Some(floor) = of_common.filter_map(crate::facts::LinkPacket::delay).min() else { continue };
-        let mut bucket = Deficit::new(rate);
-        for packet in &facts.packets {
-            let level = bucket.level(packet.sent, packet.len);
-            match packet.outcome {
-                Outcome::Arrived(arrival) => {
-                    let wait = (arrival - packet.sent - floor) as f64;
-                    passages.push(Passage { level, wait, arrival, len: packet.len });
-                }
-                Outcome::Lost { channel } if channel < LIMITS.channel_probability => {
-                    if burst.is_none_or(|burst| level > burst) {
-                        continue;
-                    }
-                }
-                Outcome::Lost { .. } | Outcome::Uncaptured | Outcome::OutsideCapture => {}
+        for (level, packet) in levels(facts, rate, burst).zip(&facts.packets) {
+            if let Outcome::Arrived(arrival) = packet.outcome {
+                let wait = (arrival - packet.sent - floor) as f64;
+                passages.push(Passage { level, wait, arrival, len: packet.len });
             }
-            bucket.take(packet.len);
         }
     }
     passages

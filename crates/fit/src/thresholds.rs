@@ -12,20 +12,37 @@ macro_rules! thresholds {
     };
 }
 
+/// The lower edge of delays.
+#[derive(Debug, Clone, Copy)]
+pub struct Edge {
+    /// Shares of the delays below its outer and its inner end.
+    pub shares: (f64, f64),
+    /// Minimum distance of the smallest delay from the edge, relative to the edge's width, of one that a stall of the
+    /// host made: that of 100,000 normal delays is three widths from the first edge, four from the second.
+    pub min_outlier_edges: f64,
+    /// It is as narrow as the noise of hosts.
+    pub is_narrow: bool,
+}
+
 thresholds! {
     // Timestamps of a busy capturing host.
 
-    /// Minimum number of delays of packets that found an empty path, for their lower edge: the delays with these
-    /// shares of them below.
+    /// Minimum number of delays of packets that found an empty path, for their lower edge; the second one where a fast
+    /// link passes many packets in a stall, the third one of a path with jitter.
     min_bulk_packets: usize = 150;
-    edge_shares: (f64, f64) = (0.02, 0.1);
+    edges: [Edge; 3] = [
+        Edge { shares: (0.02, 0.1), min_outlier_edges: 3.5, is_narrow: true },
+        Edge { shares: (0.1, 0.3), min_outlier_edges: 7.0, is_narrow: true },
+        Edge { shares: (0.02, 0.1), min_outlier_edges: 3.5, is_narrow: false },
+    ];
     /// Shares of the delays of isolated packets between which these are alike where most found an empty queue, and the
     /// minimum number of delays that agree: stalls make few of them too small.
     isolated_shares: (f64, f64) = (0.3, 0.7);
     min_alike: usize = 50;
-    /// Minimum distance of the smallest delay from the edge, relative to the edge's width, of one that a stall of the
-    /// host made: that of 100,000 normal delays is three widths.
-    min_outlier_edges: f64 = 3.5;
+    /// Moments beside the one of the smallest delay that agree with it, at least, where few packets find the path empty.
+    min_alike_moments: usize = 1;
+    /// Share of the packets whose delays stalls of a host make too small, at most.
+    stalled_share: f64 = 0.005;
     /// Distance from the edge, relative to its width, from which on delays are such.
     outlier_edges: f64 = 2.0;
     /// Time within which a host timestamps what it held back, nanoseconds, and the minimum share of the stalls with
@@ -228,6 +245,15 @@ thresholds! {
     /// Number of drops of the queue for each loss from which on some drops may be taken for losses: a backlog is off by
     /// a packet now and then.
     drops_beside_loss: usize = 10;
+    /// Arrivals whose records a capture may have lost beyond as many as of its own packets, in roots of their number:
+    /// a stall of a capturing host loses some records at a time, which is two standard deviations of runs of five.
+    unrecorded_packets: f64 = 4.5;
+    /// Maximum relative half-width of the rate of a policer that is known: drops in bursts alone leave it open.
+    max_policed_half_width: f64 = 0.05;
+    /// Minimum burst of a policer that is known, bytes: a queue of four full packets drops the same ones.
+    min_policer_burst: f64 = 6000.0;
+    /// Times for a request, its grant and the burst, relative to what a frame adds to the delays of packets.
+    grant_frames: f64 = 3.0;
     /// Minimum number of bursts for their length.
     min_bursts: usize = 10;
     /// Minimum mean length of bursts of a channel, nanoseconds: no access link serves a packet in less.

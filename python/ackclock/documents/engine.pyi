@@ -916,6 +916,7 @@ class ChannelLoss(TypedDict):
     is_bursty: bool
     at_once: bool
     beside_drops: int | None
+    unrecorded: bool
 
 class FittedChannelLoss(TypedDict):
     """A parameter in the unit that its field names, with the evidence for it."""
@@ -953,6 +954,8 @@ class PolicerEvidence(TypedDict):
     other_losses: int
     passed: int
     delay_share: float
+    rate_is_open: bool
+    like_queue: bool
 
 class PolicerFit(TypedDict):
     """A policer: bit/s and bytes."""

@@ -125,6 +125,8 @@ def no_loss(mean: FittedChannelLoss) -> str:
         return "no packet passed the link"
     if facts["beside_drops"] is not None:
         return f"few beside the {facts['beside_drops']} drops of the queue, some of which may be taken for such a loss"
+    if facts["unrecorded"]:
+        return "the capture at the receiver lost records of its own packets, and may have lost those of these"
     if facts["at_once"]:
         return "several packets were lost at one time: a queue may have dropped them"
     if facts["is_bursty"]:

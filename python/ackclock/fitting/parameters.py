@@ -63,12 +63,9 @@ common (Gettys and Nichols 2012)."""
 MORE_LINKS = 2.0
 """Factor by which a link is faster than one with the service times of all links of its path: two
 that are alike."""
+VARIES = "replays with other values are as like the input"
 MAX_HALF_WIDTH = 0.5
 """Maximum relative half-width of the interval of a parameter that is identified."""
-MAX_POLICED_HALF_WIDTH = 0.05
-"""The same of a policer's rate: drops in bursts alone leave it open."""
-MIN_BUCKET_BYTES = 6000
-"""Minimum burst of a policer that is identified: four full packets."""
 MAX_OVERHEAD_RANGE = 8.0
 """Maximum range in bytes of an overhead that is identified: encapsulations differ by as much."""
 SHARED_QUEUE_ERROR = 1.3
@@ -188,6 +185,27 @@ class Interval:
         return Interval(*(round(count * step, max(digits, 0)) for count in steps))
 
 
+def of_draws(
+    path: str,
+    unit: str,
+    value: float,
+    draws: Sequence[float],
+    text: str,
+    *,
+    method: str = "replays of the input",
+    why: str = VARIES,
+    is_like: bool = True,
+) -> Parameter:
+    """A parameter by the draws' central 95 %: identified if the interval is narrow, and if a replay
+    is like the input; else bounded, with the reason `why`.
+    """
+    ordered = sorted(draws)
+    lo, hi = (ordered[min(len(ordered) - 1, int(q * len(ordered)))] for q in (0.025, 0.975))
+    found = Interval(value, min(lo, value), max(hi, value))
+    why = "" if is_like and found.is_narrow else why
+    return Parameter.within(path, unit, method, text, found.rounded(), tuple(draws), used=value, why=why)
+
+
 def path_of(*keys: str) -> str:
     """A path in the fitted hop."""
     return ".".join(("hop", HOP, *keys))
@@ -263,12 +281,12 @@ def _framing(found: FramingFit | None, direction: Direction) -> list[Parameter]:
 def _policer(found: PolicerFit | None, direction: Direction) -> list[Parameter]:
     if found is None:
         return []
-    text, method = evidence.policer(found["evidence"]), "drops over the deficit of a token bucket"
+    facts, method = found["evidence"], "drops over the deficit of a token bucket"
+    text = evidence.policer(facts)
     rate, burst = Interval.of(found["rate"]), Interval.of(found["burst"])
-    is_wide = rate.hi - rate.lo > 2 * MAX_POLICED_HALF_WIDTH * rate.value
-    open_rate = "a bucket of any rate in this interval drops the same packets" if is_wide else ""
+    open_rate = "a bucket of any rate in this interval drops the same packets" if facts["rate_is_open"] else ""
     open_burst = "" if burst.is_narrow else "the interval is wide"
-    if burst.value < MIN_BUCKET_BYTES:
+    if facts["like_queue"]:
         open_burst = open_rate = "a queue of so few packets drops the same ones"
     return [
         Parameter.within(path_of("policer", direction, key), unit, method, text, of.rounded(), draws, why=why)

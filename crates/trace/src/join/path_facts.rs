@@ -34,6 +34,8 @@ pub struct PathDirection {
     pub flow_queues: bool,
     /// The network marked packets CE.
     pub marked: bool,
+    /// Packets that the receiver's capture alone has: the sender's lost their records.
+    pub missing_at_sender: u64,
 }
 
 /// A path between a server and its clients.
@@ -166,6 +168,7 @@ impl PathDirection {
             stalls: aggregate.stalls,
             flow_queues: aggregate.flow_queues,
             marked: matched.iter().any(|(_, direction)| direction.marked),
+            missing_at_sender: matched.iter().map(|(_, direction)| direction.fates.missing_at_sender).sum(),
         }
     }
 }
