@@ -9,9 +9,12 @@ import pytest
 import ackclock
 from ackclock.errors import InputError
 from ackclock.fitting.hop import FittedHop
-from ackclock.fitting.media import CAPPED, Bucket, Medium, MediumFit, Search
+from ackclock.fitting.media import CAPPED, Bucket, Medium, Search
+from ackclock.fitting.medium_fit import MediumFit, with_all_drops_at_queue
+from ackclock.fitting.parameters import Parameter, path_of
 from ackclock.fitting.prediction import Ends, Observed, Transfers
 from ackclock.input.checked_table import ReadBy
+from ackclock.input.objects import Loss, Policer
 from ackclock.input.scenario import draft_of
 from ackclock.input.scenario.link_draws import LinkDraws
 from tests.support.captures import simulated_captures
@@ -105,13 +108,66 @@ def test_medium_is_the_one_whose_replays_are_like_the_input(tmp_path):
 @pytest.mark.parametrize(("bursts", "status"), [(None, "identified"), (6e6, "bounded")])
 def test_queue_and_delay_are_bounded_when_bursts_alone_passed_a_cap(bursts, status):
     observed = Observed(2e6, 60.0, 0.01, 40.0, 50.0, 50.0)
-    fit: Any = {"down": {"rate": {"evidence": {"bursts": bursts}}}}
+    fit: Any = {"down": {"rate": {"status": "bounded", "evidence": {"bursts": bursts}}}}
     medium = Medium("a cap", standard=CAPPED, bucket=Bucket("down", 2e6, 50_000.0, 20e6))
     search = Search(medium, FittedHop(), Transfers("down", 1, 15.0, observed), "cubic", 20.0, fit, Ends("", ""))
     found = MediumFit(search, 2e6, 30_000.0, 20.0, 4.0, 100.0, 35.0, [(2e6, 30_000.0, 20.0)] * 40)
     of = {row.path: row for row in found.parameters([])}
     assert {of[f"hop.access.{path}"].status for path in ("queue.down.bytes", "delay")} == {status}
     assert all(row.why for row in of.values() if row.status == "bounded")
+
+
+@pytest.mark.parametrize(
+    ("distance", "all_at_queue", "loss", "queue"),
+    [
+        (4.0, False, "identified", "identified"),
+        (4.0, True, "bounded", "identified"),
+        (90.0, False, "bounded", "bounded"),
+    ],
+)
+def test_rows_are_identified_where_replays_of_a_medium_agree(distance, all_at_queue, loss, queue):
+    observed = Observed(2e6, 60.0, 0.01, 40.0, 50.0, 50.0)
+    rate = {"status": "identified", "evidence": {"bursts": None, "gaps": 9, "busy_s": 9.0}}
+    fit: Any = {"down": {"rate": rate}}
+    search = Search(
+        Medium("lte", standard="lte"),
+        FittedHop(),
+        Transfers("down", 1, 15.0, observed),
+        "cubic",
+        20.0,
+        fit,
+        Ends("", ""),
+    )
+    draws = [(2e6, 30_000.0, 20.0)] * 40
+    found = MediumFit(search, 2e6, 30_000.0, 20.0, distance, 400.0, 120.0, draws, all_at_queue=all_at_queue)
+    others = [
+        Parameter(path_of(key), unit, "identified", "", "", value, value / 2, value * 2, value)
+        for key, unit, value in (
+            ("loss.down.mean", "1", 0.01),
+            ("loss.down.bad_sojourn", "ms", 5.0),
+            ("policer.down.rate", "b/s", 1e6),
+        )
+    ]
+    of = {row.key: row for row in found.parameters(others)}
+    assert of["loss.down.mean"].status == loss and of["queue.down.bytes"].status == queue
+    assert of["delay"].status == of["medium.rate.down"].status == queue
+    assert ("policer.down.rate" in of) == ("loss.down.bad_sojourn" in of) == (not all_at_queue)
+    assert all(row.why for row in of.values() if row.status == "bounded")
+
+
+@pytest.mark.parametrize(
+    ("gaps", "rate_is_open", "is_doubtful"), [(0, True, True), (9, True, False), (0, False, False)]
+)
+def test_losses_may_be_a_queues_where_neither_rate_nor_policer_is_known(gaps, rate_is_open, is_doubtful):
+    rate = {"status": "identified", "evidence": {"gaps": gaps, "busy_s": 9.0}}
+    policer = {"evidence": {"rate_is_open": rate_is_open, "like_queue": False}}
+    fit: Any = {"rate": rate, "policer": policer}
+    lossy, policed = Loss(kind="bernoulli", mean=0.01), Policer(rate="5 Mb/s", burst="6 kB")
+    hop = FittedHop(loss={"down": lossy, "up": lossy}, policer={"down": policed})
+    found = with_all_drops_at_queue(hop, fit, "down")
+    assert (found is not None) is is_doubtful
+    assert found is None or (found.loss == {"up": lossy} and not found.policer)
+    assert with_all_drops_at_queue(FittedHop(), fit, "down") is None
 
 
 def test_draws_of_a_medium_set_its_rates(tmp_path):

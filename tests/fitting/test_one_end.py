@@ -68,3 +68,11 @@ def test_stalls_are_fitted_when_the_sender_was_captured(tmp_path):
     fit = ackclock.fit(server)
     assert rows(fit)["rate.down"]["value"] == pytest.approx(16e6, rel=0.005)
     assert not any(path.startswith(("loss.up", "jitter.up")) for path in rows(fit))
+
+
+def test_short_queue_and_an_aqm_are_not_known_apart_at_the_receiver(tmp_path, captures):
+    hop = {**HOP, "rate": "14 Mb/s", "delay": "10 ms", "queue": {"kind": "fq-codel"}}
+    _, client = simulated_captures(tmp_path, hop, duration="12 s")
+    of_aqm, of_queue = (rows(ackclock.fit(end, variant="cubic"))["queue.down.bytes"] for end in (client, captures[1]))
+    assert of_aqm["status"] == "assumed" and of_aqm["value"] is None, of_aqm
+    assert of_queue["status"] == "identified" and of_queue["lo"] <= 24e3 <= of_queue["hi"], of_queue

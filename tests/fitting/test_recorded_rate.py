@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ackclock
-from ackclock.fitting import media, run
+from ackclock.fitting import media, medium_fit, run
 from ackclock.fitting.engine import engine_fit
 from tests.support.captures import simulated_captures
 
@@ -85,7 +85,7 @@ def framed(monkeypatch):
 
 
 def test_rate_is_a_recording_when_no_medium_is_like_the_input(captured, framed, monkeypatch):
-    monkeypatch.setattr(media, "recognise", lambda *_: media.UnlikeMedium("nr", 121.0, 71.0))
+    monkeypatch.setattr(medium_fit, "recognise", lambda *_: medium_fit.UnlikeMedium("nr", 121.0, 71.0))
     fit = ackclock.fit(*captured[1], score=False)
     assert rows(fit)["rate.down"]["kind"] == "recorded" and "medium" not in fit.document["link"]["hop"][0]
     remarks = fit.document["remarks"]
@@ -106,7 +106,7 @@ def test_medium_is_refused_when_its_repeats_are_more_like_each_other_than_the_in
 
 @pytest.mark.parametrize(("distance", "is_accepted"), [(29.0, True), (65.0, True), (72.0, False)])
 def test_input_may_differ_from_a_medium_as_its_repeats_do(distance, is_accepted):
-    assert (distance <= media.max_distance([13.0, 41.0, 10.0])) is is_accepted
+    assert (distance <= medium_fit.max_distance([13.0, 41.0, 10.0])) is is_accepted
 
 
 def fit_of_docsis(folder, seconds, cap, burst, **keys):

@@ -68,7 +68,7 @@ class QueueKind:
     def hop(self, hop: FittedHop, direction: str) -> FittedHop:
         """The hop with this kind of queue, without a limit of its own, in one direction."""
         target = self.target.value
-        return _with_queue(hop, direction, self.kind, None if target == DEFAULT_MS[self.kind] else target)
+        return with_kind(hop, direction, self.kind, None if target == DEFAULT_MS[self.kind] else target)
 
 
 def recognise(hop: FittedHop, seen: Transfers, variant: str | None, *, flow_queues: bool) -> QueueKind:
@@ -96,11 +96,11 @@ def recognise(hop: FittedHop, seen: Transfers, variant: str | None, *, flow_queu
     if droptail <= AS_GOOD:
         # No kind is clearly better than one that a repeat explains.
         return QueueKind(kinds[0], math.inf, droptail, Interval(*[DEFAULT_MS[kinds[0]]] * 3))
-    tried = {kind: best(_with_queue(hop, seen.direction, kind)) for kind in kinds}
+    tried = {kind: best(with_kind(hop, seen.direction, kind)) for kind in kinds}
 
     def of(kind: str, target: float) -> tuple[float, float]:
         """The misfit of a target, and that of the median RTT, which a standing load pins."""
-        link = _with_queue(hop, seen.direction, kind, target).link()
+        link = with_kind(hop, seen.direction, kind, target).link()
         simulated = replay.simulated(link, tried[kind][1], SEEDS)
         return misfit(simulated, seen.observed), abs(simulated.rtt_p50_ms / seen.observed.rtt_p50_ms - 1)
 
@@ -122,7 +122,8 @@ def _target(kind: str, misfits: Mapping[float, tuple[float, float]]) -> Interval
     return Interval(best, min(good) / 2, max(good) * 2)
 
 
-def _with_queue(hop: FittedHop, direction: str, kind: str, target_ms: float | None = None) -> FittedHop:
+def with_kind(hop: FittedHop, direction: str, kind: str, target_ms: float | None = None) -> FittedHop:
+    """The hop with this kind of queue in one direction; its default target without one."""
     return hop.with_queue(direction, Queue(kind=kind, target=None if target_ms is None else f"{target_ms:g} ms"))
 
 

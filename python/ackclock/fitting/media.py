@@ -7,7 +7,6 @@ its replays from the input weighs rates, queues and delays.
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -21,20 +20,14 @@ from ackclock.fitting.hop import FittedHop
 from ackclock.fitting.parameters import (
     MIN_PACKETS_BYTES,
     NS_PER_MS,
-    Interval,
-    Parameter,
-    guesses,
-    path_of,
 )
-from ackclock.fitting.prediction import CANDIDATES, Observed, Replay, Source, Transfers
+from ackclock.fitting.prediction import Observed, Replay, Source, Transfers
 from ackclock.input.objects import Grants, Link, Queue, Wimax
-from ackclock.input.units import rate_bps, show_rate, show_size, size_bytes
+from ackclock.input.units import show_rate, show_size
 
 if TYPE_CHECKING:
-    from ackclock.documents.engine import DirectionFit, FittedServiceRate, LinkFit
+    from ackclock.documents.engine import DirectionFit, LinkFit
 
-PACKET = 1500
-MIN_QUEUE_BYTES = 2 * PACKET
 START_MS = 5.0
 """What a medium adds to half of the minimum RTT, to start from."""
 UPLINK_SHARE = 1 / 3
@@ -48,51 +41,15 @@ at fixed times: hosts have less."""
 MIN_DROPS = 3
 CAPPED = "docsis-3.1"
 STANDARDS = ("lte", "nr", "docsis-3.1")
-RATES = (1.0, 1.5, 2.3, 4.0, 8.0, 32.0)
-"""Rates that are tried where no queue stood, relative to the smallest that is possible."""
-QUEUES = (4500, 6000, 7500, 9000, 10_500, 12_000, 18_000, 36_000, 72_000, 150_000, 300_000, 600_000, 1_200_000)
-QUEUE_STEPS = (0.7, 0.85, 1.2, 1.4)
-"""Queues that are tried, and those around the best of them relative to it."""
-REPLAYED_S = 15.0
-"""Part of the input that is replayed: from its start, with the slow start's burst."""
 SEEDS = (1, 2, 3)
-MAX_QUEUE_S = 4.0
-MIN_BUSY_S = 1.0
-"""Time of a standing queue from which on its rate is the medium's: bursts are faster."""
 CAPS = (1.0, 1.03)
 """Caps that are tried, relative to the mean rate: headers count in a cap."""
 MIN_PEAK = 2.0
 """Minimum rate of a channel, relative to a cap on it."""
-BURST_ERROR = 0.1
-"""Half-width of the interval of a burst, relative."""
-CELL_SHARES = (0.3, 1.1)
-"""Rates of cells that are tried, relative to the largest burst's: a cell sends it in a part of the
-frame."""
-RATE_SHARES = (0.85, 1.25)
-"""The same relative to a rate that is known."""
 Point = tuple[float, float, float]
 """Rate in bit/s, queue in bytes and delay in ms."""
 WINDOWS_MS = (2, 5, 10, 20, 50)
 """Windows of the engine's `max_bytes`."""
-HELD_BACK_MS = 10.0
-STEPS = (1.5, 1.25, 1.1)
-"""Factors by which the search moves rate and queue."""
-AS_GOOD = 3.0
-"""Difference of distances up to which a noise of a repeat may be the reason."""
-STARTS = 6
-"""Queues from which the search in the delay starts."""
-PHASES = 5
-"""Delays to either side that are tried within a frame."""
-DELAY_STEPS = (0.2, 0.1, 0.05)
-"""Steps of the search in the delay, relative to a frame."""
-FINALISTS = 2
-"""Media that are searched further."""
-CLOSE = 4
-"""Points of the search's grid whose arrivals are compared as well."""
-SAMPLES = 48
-"""Replays around the best one, of which the draws are made."""
-NEGLIGIBLE = 1e-4
-"""Weight of a replay, relative to the best one's, that no draw would show."""
 SCALES = {"goodput_bps": 0.03, "rtt_min_ms": 0.03, "rtt_p50_ms": 0.05, "rtt_mean_ms": 0.03, "rtt_p95_ms": 0.06}
 """Relative differences from the input that are one standard deviation: that of a repeat."""
 RETRANSMISSION_SCALE = 0.4
@@ -104,16 +61,8 @@ MAX_SHAPE_TERM = 20.0
 MAX_SHAPE = 200.0
 MAX_TERM = 50.0
 """Maximum of one squared difference: one figure that no link has does not hide the others."""
-MAX_LIKE = 30.0
-"""Sum of squared differences up to which an input is like the replays of a medium: the values of
-rate, queue and delay that are tried are so far apart."""
 REPEATS = (11, 12, 13, 14, 15)
 """Seeds of the replays that are compared with the others, as repeats of the input."""
-LIKE_A_REPEAT = 6.0
-"""Distance of the link without a medium from the input up to which no medium is clearly more like
-it: one standard deviation in each figure."""
-CLEARLY_BETTER = 0.5
-"""Maximum ratio of the distances of a medium and of the link without one."""
 
 
 def distance(simulated: Observed, seen: Observed) -> float:
@@ -378,346 +327,3 @@ def search_of(medium: Medium, rest: FittedHop, seen: Transfers, variant: str, fi
     delay_ms = max(0.0, seen.observed.rtt_min_ms / 2 - START_MS)
     key = repr((medium, rest, seen, variant))
     return source.searches.setdefault(key, Search(medium, rest, seen, variant, delay_ms, fit, source))
-
-
-@dataclass(frozen=True)
-class MediumFit:
-    """A medium that replays the input, with draws of rate, queue and delay."""
-
-    search: Search
-    rate: float
-    queue: float
-    delay: float
-    distance: float
-    without: float
-    limit: float
-    """Maximum distance of an input from this medium."""
-    draws: Sequence[tuple[float, float, float]] = field(repr=False)
-
-    @property
-    def hop(self) -> FittedHop:
-        return self.search.with_values(self.rate, self.queue, self.delay)
-
-    def parameters(self, others: Sequence[Parameter]) -> list[Parameter]:
-        """The rows: those of the medium, and of `others` those that it does not replace."""
-        data, medium, hop = self.search.seen.direction, self.search.medium, self.hop
-        acks = OPPOSITE[data]
-        rates, queues, delays = (list(one) for one in zip(*self.draws, strict=True))
-        text = (
-            f"replays of the input differ by {math.sqrt(self.distance):.1f} standard deviations of a repeat in goodput, "
-            f"RTTs and retransmissions together, without a medium by {math.sqrt(self.without):.1f}"
-        )
-        method = "replays of the input"
-        rows = [Parameter(path_of("medium"), "", "assumed", method, text, kind=medium.name)]
-        if isinstance(hop.medium, Grants):
-            key = "rate" if medium.bucket is None else "cap"
-            rows.append(of_draws(path_of("medium", key, data), "b/s", self.rate, rates, text))
-            if medium.bucket is not None:
-                rows += [_burst(medium.bucket, len(self.draws)), _channel(data, medium.bucket, hop.medium)]
-            used = self.rate * UPLINK_SHARE if data == "down" else self.rate / UPLINK_SHARE
-            why = "the rate of the direction of ACKs does not show"
-            drawn = guesses(used, random.Random(2), 3, len(self.draws))
-            rows.append(Parameter.unseen(path_of("medium", key, acks), "b/s", why, used, drawn))
-        elif hop.medium is not None:
-            modulation = f"{hop.medium.channel}, {hop.medium.modulation}"
-            rows.append(Parameter(path_of("medium", "modulation"), "", "assumed", method, text, kind=modulation))
-        # Bursts alone do not show what lasts, and the delay of a queue depends on it.
-        lasts = self.search.fit[data]["rate"]["evidence"]["bursts"] is None
-        rows.append(self._queue_row(path_of("queue", data, "bytes"), queues, text, lasts=lasts))
-        rows.append(of_draws(path_of("delay"), "ms", self.delay, delays, text, is_like=lasts))
-        replaced: tuple[str, ...] = ("rate.", "jitter.", "delay", f"queue.{data}.")
-        if medium.bucket is not None:
-            replaced += ("shaper.",)
-        for row in others:
-            if row.key == f"queue.{acks}.bytes":
-                # As the medium's link has it.
-                rows.append(replace(row, used=float(size_bytes(hop.queue[acks].bytes)), draws=()))
-            elif not row.key.startswith(replaced):
-                rows.append(row)
-        return rows
-
-    def _queue_row(self, path: str, queues: Sequence[float], text: str, *, lasts: bool) -> Parameter:
-        """The row of the queue, with an interval wider by the last step of the search and a packet:
-        the draws are values that were tried.
-        """
-        row = of_draws(path, "B", self.queue, queues, text, is_like=lasts)
-        if row.lo is None or row.hi is None:
-            return row
-        found = Interval(self.queue, max(float(PACKET), row.lo / STEPS[-1] - PACKET), row.hi * STEPS[-1] + PACKET)
-        why = row.why or ("" if found.is_narrow else "replays with other values are as like the input")
-        rng = random.Random(path)
-        drawn = tuple(max(float(PACKET), draw * STEPS[-1] ** rng.uniform(-1, 1)) for draw in queues)
-        return Parameter.within(path, "B", row.method, text, found.rounded(), drawn, used=self.queue, why=why)
-
-
-def _burst(bucket: Bucket, count: int) -> Parameter:
-    """The burst of a cap, by the arrival curve."""
-    rng = random.Random(3)
-    drawn = tuple(bucket.burst_bytes * (1 + BURST_ERROR / 2 * rng.gauss(0, 1)) for _ in range(count))
-    found = Interval(*(round(bucket.burst_bytes * factor) for factor in (1, 1 - BURST_ERROR, 1 + BURST_ERROR)))
-    text = f"bursts pass at {show_rate(round(bucket.peak_bps))}, then {show_rate(round(bucket.rate_bps))}"
-    return Parameter.within(path_of("medium", "burst"), "B", "slopes of the arrival curve", text, found, drawn)
-
-
-def _channel(data: str, bucket: Bucket, medium: Grants) -> Parameter:
-    """The rate of the channel, at which a burst passes."""
-    path, why = path_of("medium", "rate", data), "bursts show a lower bound alone"
-    text = f"the largest burst passed at {show_rate(round(bucket.peak_bps))}"
-    used = float(rate_bps(medium.rate[data]))
-    return Parameter(path, "b/s", "bounded", "largest burst", text, lo=bucket.peak_bps, used=used, why=why)
-
-
-def of_draws(
-    path: str,
-    unit: str,
-    value: float,
-    draws: Sequence[float],
-    text: str,
-    *,
-    method: str = "replays of the input",
-    why: str = "replays with other values are as like the input",
-    is_like: bool = True,
-) -> Parameter:
-    """A parameter by the draws' central 95 %: identified if the interval is narrow, and if a replay
-    is like the input; else bounded, with the reason `why`.
-    """
-    ordered = sorted(draws)
-    lo, hi = (ordered[min(len(ordered) - 1, int(q * len(ordered)))] for q in (0.025, 0.975))
-    found = Interval(value, min(lo, value), max(hi, value))
-    why = "" if is_like and found.is_narrow else why
-    return Parameter.within(path, unit, method, text, found.rounded(), tuple(draws), used=value, why=why)
-
-
-@dataclass(frozen=True)
-class UnlikeMedium:
-    """The medium whose replays are most like the input, and less so than its own repeats."""
-
-    name: str
-    distance: float
-    limit: float
-    """Maximum distance of an input from this medium."""
-
-    def remark(self) -> str:
-        return (
-            f"no medium with grants or frames is like the input: replays of the most similar one, {self.name}, differ by "
-            f"{math.sqrt(self.distance):.0f} standard deviations of a repeat, an input from it by {math.sqrt(self.limit):.0f} "
-            "at most; this link has none"
-        )
-
-
-def max_distance(repeats: Sequence[float]) -> float:
-    """The distance up to which an input may be one from a medium's link: that of the repeat which
-    differs most, and `MAX_LIKE`.
-    """
-    return max(repeats) + MAX_LIKE
-
-
-def recognise(
-    media: Sequence[Medium],
-    fit: LinkFit,
-    hop: FittedHop,
-    seen: Transfers,
-    source: Source,
-    variant: str | None,
-    count: int,
-    seed: int,
-) -> MediumFit | UnlikeMedium | None:
-    """The medium whose replays are most like the input; None if the link without one is as good. It
-    is not accepted if the input differs from its replays by more than repeats of them do.
-
-    Args:
-        media: those that are tried, by the whole input.
-        fit: the engine's fit to the part of the input that is replayed.
-        hop: the fitted hop without a medium.
-        seen: the transfers of that part.
-        source: the input, for the fit to captures of replays.
-        variant: the sender's congestion control, if it is known.
-        count: number of draws.
-        seed: of the draws.
-    """
-    if not media or seen.observed.goodput_bps <= 0:
-        return None
-    variants = [variant] if variant else list(CANDIDATES)
-    rest = replace(hop, rate={}, delay=None, queue={}, jitter={})
-    if any(medium.bucket is not None for medium in media):
-        rest = replace(rest, shaper={})  # the cap is that shaper
-    without = math.inf
-    for name in variants:
-        without = min(without, search_of(media[0], rest, seen, name, fit, source).distance_of(hop.link(), without))
-    if without <= LIKE_A_REPEAT:
-        return None
-    rates, queues = _starts(fit[seen.direction], seen)
-    if _is_known(fit[seen.direction]["rate"]):
-        within = RATE_SHARES[0] * rates[0], RATE_SHARES[1] * rates[0]
-    else:
-        peak = 8e3 * fit[seen.direction]["shape"]["max_bytes"][0] / WINDOWS_MS[0]
-        within = CELL_SHARES[0] * peak, CELL_SHARES[1] * peak
-    ranked: list[tuple[float, Point, Search]] = []
-    for medium in media:
-        search = search_of(medium, rest, seen, variants[0], fit, source)
-        scored = sorted(_of_rate(search, rate, queues) for rate in medium.rates(rates, within))
-        if not scored:
-            continue
-        nearest = search.nearest([alike for score, point in scored[:CLOSE] for alike in _alike(search, score, point)])
-        assert nearest is not None
-        best, point = nearest
-        for name in variants[1:]:
-            other = search_of(medium, rest, seen, name, fit, source)
-            if (found := other.distance(*point, below=best)) < best:
-                best, search = found, other
-        ranked.append((best, point, search))
-    if not ranked:
-        return None
-    ranked.sort(key=lambda one: one[0])
-    finalists = [(*_descend(search, score, point), search) for score, point, search in ranked[:FINALISTS]]
-    score, point, search = min(finalists, key=lambda one: one[0])
-    if score > CLEARLY_BETTER * without:
-        return None
-    limit = max_distance(search.repeats(*point))
-    if score > limit:
-        return UnlikeMedium(search.medium.name, score, limit)
-    return MediumFit(search, *point, score, without, limit, _draws(search, score, point, count, seed))
-
-
-def _of_rate(search: Search, rate: float, queues: Sequence[float]) -> tuple[float, Point]:
-    """The best queue and delay at a rate, by what replays without captures show.
-
-    Frames round RTTs: the minimum RTT allows delays that differ by a part of a frame, and packets
-    meet other frames at each of them.
-    """
-
-    def of(queue: float, delay: float | None = None) -> tuple[float, float, float | None]:
-        return search.distance(rate, queue, delay, shape=False), queue, delay
-
-    coarse = sorted(of(size) for size in [q for q in queues if q * 8 / rate <= MAX_QUEUE_S] or queues[:1])
-    frame = search.medium.frame_ms
-    starts = coarse if frame is not None else coarse[:1]
-    points = []
-    for _, queue, _ in starts[:STARTS]:
-        around = search.delay_of(rate, queue, shape=False)
-        delays = [around] if frame is None else _around(around, frame, PHASES)
-        best = min(of(queue, delay) for delay in delays)
-        if len(queues) > len(QUEUE_STEPS):
-            best = min(best, *(of(max(MIN_QUEUE_BYTES, best[1] * step), best[2]) for step in QUEUE_STEPS))
-        points.append(best)
-    found, queue, delay = min(points)
-    assert delay is not None
-    if frame is not None:
-        found, queue, delay = min(of(queue, at) for at in _around(delay, frame / PHASES, 2))
-        assert delay is not None
-    return found, (rate, queue, delay)
-
-
-def _alike(search: Search, score: float, point: Point) -> list[Point]:
-    """Points with delays within half a frame whose replays without captures are as good: how
-    packets arrive shows the difference.
-    """
-    rate, queue, delay = point
-    if search.medium.frame_ms is None:
-        return [point]
-    around = [(rate, queue, at) for at in _around(delay, search.medium.frame_ms / 2, PHASES)]
-    return [one for one in around if search.distance(*one, shape=False) <= score + AS_GOOD]
-
-
-def _around(delay: float, width: float, steps: int) -> list[float]:
-    """Delays within a width to either side."""
-    return [at for step in range(-steps, steps + 1) if (at := delay + step * width / steps) >= 0]
-
-
-def _is_known(rate: FittedServiceRate) -> bool:
-    """A queue stood long enough for a rate."""
-    return bool(
-        rate["status"] == "identified" and rate["evidence"]["gaps"] and rate["evidence"]["busy_s"] >= MIN_BUSY_S
-    )
-
-
-def _starts(fit: DirectionFit, seen: Transfers) -> tuple[list[float], list[float]]:
-    """Rates and queues from which the search starts."""
-    rate, queue = fit["rate"], fit["queue"]
-    bursts = dict(zip(WINDOWS_MS, fit["shape"]["max_bytes"], strict=True))
-    # What a retransmission of the radio held back comes at once.
-    smallest = max(8e3 * bursts[ms] / (ms + HELD_BACK_MS) for ms in (10, 20, 50))
-    if _is_known(rate):
-        rates = [Interval.of(rate).value * factor for factor in (1.0, 1.15)]
-    else:
-        rates = [max(seen.observed.goodput_bps, smallest) * factor for factor in RATES]
-    if queue is not None and queue["status"] == "identified":
-        return rates, [Interval.of(queue).value * factor for factor in (0.7, 1.0, 1.4)]
-    return rates, [float(size) for size in QUEUES]
-
-
-def _descend(search: Search, score: float, point: Point) -> tuple[float, Point]:
-    """The best point that steps in rate, queue and delay reach, of which each queue is a packet or
-    more.
-    """
-    phase = search.medium.frame_ms or USUAL_FRAME_MS
-    for step, part in zip(STEPS, DELAY_STEPS, strict=True):
-        for _ in range(4):
-            rate, queue, delay = point
-            larger, smaller = max(queue * step, queue + PACKET), min(queue / step, queue - PACKET)
-            around = [(rate * step, queue, delay), (rate / step, queue, delay)]
-            around += [(rate, larger, delay), (rate, smaller, delay)]
-            around += [(rate, queue, delay + part * phase), (rate, queue, delay - part * phase)]
-            best = search.nearest([one for one in around if one[1] >= MIN_QUEUE_BYTES and one[2] >= 0], score)
-            if best is None:
-                break
-            score, point = best
-    return score, point
-
-
-def _draws(search: Search, score: float, point: Point, count: int, seed: int) -> list[tuple[float, float, float]]:
-    """Draws of rate, queue and delay: replays around the best one, weighted by their distance. A
-    medium that is not quite like the input has wider ones.
-    """
-    rng = random.Random(f"medium {seed}")
-    scale = max(1.0, score / len(SCALES))
-    rate, queue, delay = point
-    phase = search.medium.frame_ms or USUAL_FRAME_MS
-    points = [point]
-    spread = math.log(2.0) if search.medium.is_continuous else 0.0
-    of_bursts = search.fit[search.seen.direction]["rate"]
-    # Bursts alone do not show what lasts: a cap may be as low as what was seen.
-    lowest = of_bursts["lo"] or rate if of_bursts["evidence"]["bursts"] and spread else rate
-    for index in range(SAMPLES):
-        # A half of the samples close by: a sharp input has a narrow interval.
-        width = spread if index % 2 else spread / 6
-        points.append(
-            (
-                rate * math.exp(rng.uniform(-max(width, math.log(rate / min(lowest, rate))), width)),
-                max(MIN_QUEUE_BYTES, queue * math.exp(rng.uniform(-1, 1) * (0.7 if index % 2 else 0.12))),
-                max(0.0, delay + phase * rng.uniform(-1, 1) * (DELAY_STEPS[0] if index % 2 else DELAY_STEPS[-1])),
-            )
-        )
-    negligible = score - 2 * scale * math.log(NEGLIGIBLE)
-    distances = [search.distance(*one, below=negligible) for one in points]
-    weights = [math.exp(-max(0.0, found - score) / 2 / scale) for found in distances]
-    chosen = rng.choices(points, weights, k=count)
-    drawn = []
-    for one in chosen:
-        kernel = 1 + rng.gauss(0, 0.02)
-        drawn.append(
-            (
-                one[0] * kernel,
-                max(MIN_QUEUE_BYTES, one[1] * (1 + rng.gauss(0, 0.03))),
-                one[2] * (1 + rng.gauss(0, 0.005)),
-            )
-        )
-    return drawn
-
-
-def remarks(found: MediumFit) -> list[str]:
-    """Sentences on what was taken for granted, and on how like the input the medium is."""
-    is_download = found.search.seen.direction == "down"
-    of_uploads = (
-        ": predictions of uploads may be off by 40 %, until an upload is captured as well" if is_download else ""
-    )
-    texts = [
-        f"the medium is the one whose replays are most like the input, from a sender with {found.search.variant}; "
-        f"the direction of ACKs is assumed{of_uploads}"
-    ]
-    if found.distance > MAX_LIKE:
-        texts.append(
-            f"replays differ from the input by {math.sqrt(found.distance):.0f} standard deviations of a repeat, repeats from "
-            f"each other by up to {math.sqrt(found.limit - MAX_LIKE):.0f}: rate and queue may be others"
-        )
-    return texts

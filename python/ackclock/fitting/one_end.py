@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Literal
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.errors import InputError
+from ackclock.fitting.aqm import LEVELS_MS, with_kind
 from ackclock.fitting.engine import carried_at_end
 from ackclock.fitting.hop import FittedHop, LinkDescription, hop_of, used_values
-from ackclock.fitting.media import AS_GOOD, LIKE_A_REPEAT, NEGLIGIBLE, distance, of_draws
+from ackclock.fitting.media import distance
+from ackclock.fitting.medium_fit import AS_GOOD, LIKE_A_REPEAT, NEGLIGIBLE
 from ackclock.fitting.parameters import (
     ASYMMETRY,
     GUESS,
@@ -29,6 +31,7 @@ from ackclock.fitting.parameters import (
     Parameter,
     between,
     guesses,
+    of_draws,
     path_of,
     queue_guesses,
 )
@@ -90,6 +93,8 @@ OF_WINDOW = "the receive window limited the input, and no queue stood: the link 
 NO_SPACING = "no spacing of packets shows the rate: the path has something that the replayed link has not"
 WITHOUT_LOSS = (0.85, 1.0, 1.2)
 """Queues that are tried without losses of the channel, relative to the best one with them."""
+AQMS = ("fq-codel", "pie")
+"""Of one flow, CoDel alone is like FQ-CoDel."""
 SEEDS = (1, 2)
 REPEATS = range(1, 7)
 """Seeds of the replays of which one is like the input, if the link may have made it."""
@@ -205,6 +210,19 @@ class Search:
             self.tried[key] = self._distance_of([*runs, *self.replay.runs(link, self.variant, SEEDS[1:])])
         return self.tried[key]
 
+    def as_like(self, rate: float, queue: float, limit: float) -> str | None:
+        """The kind of AQM whose replays are within the distance `limit` of the input, if any."""
+        hop = self.hop(rate, queue, 0.0, delay_interval(self.end, rate)[1])
+        data = self.end.seen.direction
+        links = ((kind, with_kind(hop, data, kind, ms).link()) for kind in AQMS for ms in LEVELS_MS[kind])
+        for kind, link in links:
+            first = self.replay.runs(link, self.variant, SEEDS[:1])
+            if self._distance_of(first) <= FAR * limit + AGREEING:
+                runs = [*first, *self.replay.runs(link, self.variant, SEEDS[1:])]
+                if self._distance_of(runs) <= limit:
+                    return kind
+        return None
+
     def _distance_of(self, runs: Sequence[Observed]) -> float:
         # The minimum RTT is that of the handshake, which a simulation's samples do not have.
         seen = self.end.seen.observed
@@ -251,12 +269,15 @@ def agreed(rows: Sequence[Parameter], distance: float) -> list[Parameter]:
         return list(rows)
     why = differing(distance)
 
-    def provisional(row: Parameter) -> Parameter:
-        if row.status != "identified" or row.kind or not row.key.startswith(("queue.", "loss.", "jitter.", "shaper.")):
-            return row
-        return replace(row, status="assumed", value=None, lo=None, hi=None, why=why)
+    def depends(row: Parameter) -> bool:
+        return row.key.startswith(("queue.", "loss.", "jitter.", "shaper."))
 
-    return [provisional(row) for row in rows]
+    return [unidentified(row, why) if depends(row) and not row.kind else row for row in rows]
+
+
+def unidentified(row: Parameter, why: str) -> Parameter:
+    """The row without what it identified."""
+    return row if row.status != "identified" else replace(row, status="assumed", value=None, lo=None, hi=None, why=why)
 
 
 def distance_of(end: OneEnd, hop: FittedHop, variant: str | None) -> float:
@@ -325,10 +346,17 @@ def fit_one_end(end: OneEnd, variant: str | None, count: int, seed: int) -> tupl
                 break
             score, rate, queue, loss = best
     found = rate, queue, loss
+    limit_key = f"queue.{end.seen.direction}.bytes"
     drawn = _draws(search, score, found, count, seed) if end.rate_bps else _guessed(end, found, count, seed)
     without = min(search.distance(rate, queue * step, 0.0) for step in WITHOUT_LOSS) if loss else math.inf
     point = rate, queue, loss, delay_interval(end, rate)[1]
-    parameters = _parameters(end, point, drawn, score, may_be_queue=without <= max(score, LIKE_A_REPEAT) + AS_GOOD)
+    as_good = max(score, LIKE_A_REPEAT) + AS_GOOD
+    parameters = _parameters(end, point, drawn, score, may_be_queue=without <= as_good)
+    # An AQM drops at a backlog that a short queue never has.
+    is_limit = end.retransmitted and any(row.key == limit_key and row.status == "identified" for row in parameters)
+    if is_limit and (kind := search.as_like(rate, queue, as_good)):
+        why = f"replays with {kind} are as like the input"
+        parameters = [unidentified(row, why) if row.key == limit_key else row for row in parameters]
     texts = [*remarks(end), *([unlike(score)] if score > AGREEING else [])]
     return LinkDescription(parameters, hop_of(used_values(parameters)), texts), score
 

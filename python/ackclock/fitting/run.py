@@ -12,7 +12,7 @@ from ackclock.analysis.clocks import clocks_of
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.documents.parts import DIRECTIONS
 from ackclock.errors import InputError, choices
-from ackclock.fitting import aqm, measurement_link, media, one_end, prediction, recorded_rate
+from ackclock.fitting import aqm, measurement_link, media, medium_fit, one_end, prediction, recorded_rate
 from ackclock.fitting.engine import engine_fit
 from ackclock.fitting.hop import FittedHop, LinkDescription, hop_of, used_values
 from ackclock.fitting.link_file import check_place, draws_frame, to_text, write
@@ -277,14 +277,14 @@ def _link(fitted: LinkFit, source: prediction.Source, until_s: float | None, var
     parameters, hop = _direct(fitted)
     texts: list[str] = []
     if not recorded_rate.recorded_directions(fitted) and (likely := media.candidates(fitted)):
-        part = min(until_s or media.REPLAYED_S, media.REPLAYED_S)
+        part = min(until_s or medium_fit.REPLAYED_S, medium_fit.REPLAYED_S)
         bulk, replayed = source.transfers(None, part), source.link_fit(part, 2, SEED)
         # Replays of several flows have a file each, and one end is fitted by one.
         has_file = not isinstance(source, SenderEnd) or (bulk is not None and bulk.flows == 1)
         if bulk is not None and replayed is not None and has_file:
-            medium = media.recognise(likely, replayed, hop, bulk, source, variant, DRAWS, SEED)
-            if isinstance(medium, media.MediumFit):
-                texts = [*_remarks(fitted, medium.hop), *media.remarks(medium)]
+            medium = medium_fit.recognise(likely, replayed, hop, bulk, source, variant, DRAWS, SEED)
+            if isinstance(medium, medium_fit.MediumFit):
+                texts = [*_remarks(fitted, medium.hop), *medium_fit.remarks(medium)]
                 return LinkDescription(medium.parameters(parameters), medium.hop, texts)
             if medium is not None:
                 # Nothing else explains a rate that varies: a recording of it does.
