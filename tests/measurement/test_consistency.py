@@ -189,6 +189,18 @@ def test_tcp_may_carry_a_token_buckets_burst_above_the_capacity():
     assert not found.at_least
 
 
+@pytest.mark.parametrize(
+    ("pause_share", "longest_ms", "is_of_path"), [(0.06, 40.0, False), (0.06, 300.0, True), (0.0, 40.0, True)]
+)
+def test_stalls_as_short_as_the_pauses_of_hosts_are_not_the_paths(pause_share, longest_ms, is_of_path):
+    stalls = {"count": 2, "longest_ms": longest_ms}
+    sender = StreamSender(
+        "this host", 12.5e6, 12.5e6, 10e6, 10_000, 10_000, pause_share, 26.0 if pause_share else 0.0, 0
+    )
+    found = consistent(cast(Any, {**_steady(10e6), "stalls": stalls}), sender, [], filled=True)
+    assert found.queue["stalls"] == (stalls if is_of_path else None)
+
+
 def _steady(rate: float, *, wanders: bool = False) -> Any:
     return {
         "kind": "droptail",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from ackclock.measurement.capacity import CapacitySearch, Ran
 from ackclock.measurement.document import _directions
 from ackclock.measurement.queue_facts import QueueFacts, Train
-from ackclock.measurement.queue_inference import infer
+from ackclock.measurement.queue_inference import DROPTAIL, _losses, infer
+from ackclock.measurement.stream_evidence import wilson
 from studies.measurement.drawn_links import draw, draw_bursts, score, scored, totals
 from studies.measurement.simulated_path import SimulatedPath, Stream, stream_over
 
@@ -29,6 +33,17 @@ def test_tail_drops_are_overflow_and_the_buffer_is_right_when_the_link_has_jitte
     assert (found["kind"], found["losses"]) == ("droptail", "overflow")
     assert found["buffer_bytes"] == pytest.approx(61_200, rel=0.1)
     assert found["rate"]["mean_bps"] == pytest.approx(12e6, rel=0.02)
+
+
+def test_losses_of_a_full_queue_may_be_the_channels_as_well_when_few_datagrams_are_below_it():
+    sent_s = np.linspace(0.0, 0.4, 400)
+    train = Train(1228, sent_s, np.where(sent_s < 0.35, 1e3 * sent_s, np.nan))
+
+    def of(below: int) -> str:
+        seen: Any = SimpleNamespace(train=train, channel=wilson(0, below))
+        return _losses(seen, DROPTAIL)
+
+    assert (of(400), of(200)) == ("overflow", "unknown")
 
 
 @pytest.mark.finding("M3")

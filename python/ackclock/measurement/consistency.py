@@ -18,9 +18,11 @@ from ackclock.measurement.capacity import SENT_SHARE
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import DirectionStats
-    from ackclock.documents.measure import Capacity, Flow, LateHost, Measurement, Queue, RateWindows
+    from ackclock.documents.measure import ArrivalStalls, Capacity, Flow, LateHost, Measurement, Queue, RateWindows
     from ackclock.measurement.queue_facts import Train
 
+HOST_PAUSES = 3.0
+"""Pauses of the receiving host and of those between, relative to the sender's longest."""
 MAX_UNSENT = 0.01
 """Share of the datagrams that a sender on time may leave unsent."""
 FRAMING = 0.05
@@ -137,7 +139,14 @@ def consistent(queue: Queue, sender: StreamSender, tcp: Sequence[TcpTransfer], *
             max(carried, default=None), True, why, {**bare, "rate": None, "token_bucket": None}, _late(sender)
         )
     widened: RateWindows = {**windows, "hi_bps": max(windows["hi_bps"], best)}
-    return Statements(windows["mean_bps"], False, None, {**queue, "rate": widened}, _late(sender))
+    found: Queue = {**queue, "rate": widened, "stalls": _of_path(queue["stalls"], sender)}
+    return Statements(windows["mean_bps"], False, None, found, _late(sender))
+
+
+def _of_path(stalls: ArrivalStalls | None, sender: StreamSender) -> ArrivalStalls | None:
+    """The stalls, unless they are as short as pauses of hosts: where one pauses, another may."""
+    is_of_host = _late(sender) is not None and stalls and stalls["longest_ms"] <= HOST_PAUSES * sender.longest_pause_ms
+    return None if is_of_host else stalls
 
 
 def _why_at_least(windows: RateWindows | None, sender: StreamSender, tcp_bps: float, *, filled: bool) -> str | None:

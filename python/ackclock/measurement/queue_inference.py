@@ -57,6 +57,9 @@ RED_SHARE = 0.15
 """RED holds TCP at more than this share of the length at which a stream settles."""
 MIN_CHANNEL_LOSSES = 3
 """Fewer losses without a queue show no channel that keeps TCP from filling a queue."""
+MAX_UNSEEN_LOSSES = 0.0126
+"""Upper bound of the channel's loss rate up to which datagrams that all arrived show that it loses
+none: of 300 at least, one in a hundred would be lost in 19 of 20 cases."""
 SHARED = 0.5
 """A sparse flow that waits at least this share of the stream's queueing delay is in its queue."""
 MAX_PAUSES = 0.05
@@ -301,7 +304,7 @@ def _losses(seen: StreamEvidence, kind: QueueKind) -> LossOrigin:
     expected = seen.channel["hi"] * len(seen.train.lost)
     if lost <= 1.5 * expected + 4 and channel:
         return "channel"
-    if kind == UNKNOWN or (seen.channel["lost"] and not channel):
+    if kind == UNKNOWN or (not channel and (seen.channel["lost"] or seen.channel["hi"] > MAX_UNSEEN_LOSSES)):
         return UNKNOWN
     if channel:
         return "both"
