@@ -79,9 +79,8 @@ FAR = 3.0
 SAMPLES = 80
 MAX_DISTANCE = 40.0
 """Distance from which on no replay is like the input."""
-AGREEING = 12.0
-"""Distance up to which replays agree with the input, so that they identify what they depend on:
-some 3 standard deviations of a repeat."""
+AGREEING = LIKE_A_REPEAT + AS_GOOD
+"""Distance up to which replays agree with the input, so that they identify what they depend on."""
 MIN_BULK_BYTES = 100_000
 MIN_SEGMENT_BYTES = 300
 """Minimum bytes of a bulk transfer, and of its segments on average: typing shows no link."""

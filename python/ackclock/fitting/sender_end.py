@@ -44,6 +44,8 @@ cover the length, and 3 of 5 on other links."""
 FULL_BYTES = 1500.0
 MIN_JITTER_MS = 0.3
 """Jitter of both directions, 95 % quantile, that hosts do not explain."""
+MIN_LATE_MS = 0.15
+"""Minimum delay of packets that others overtake, by ACKs: hosts delay those by different times."""
 MIN_SHARED = 1.05
 """Minimum ratio of the rate that most ACKs are spaced by to the mean rate, of a shared link."""
 SHORT_QUEUE_BYTES = 6000
@@ -92,11 +94,14 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> l
     jitter_ms = (fit[data]["jitter"]["p95"] or 0.0) / NS_PER_MS
     is_jittered = jitter_ms > MIN_JITTER_MS
     rate = fit[data]["rate"]["value"]
+    late_ms = max((row.used or 0.0 for row in parameters if row.key == f"reorder.{data}.delay"), default=0.0)
+    hidden = [f"{name}.{acks}" for name in ("loss", "jitter", "reorder", "handover")]
+    hidden += [f"reorder.{data}"] if late_ms < MIN_LATE_MS else []
     rows = []
     for row in parameters:
         key, rng = row.key, random.Random(row.key)
         whole = None if row.value is None or row.lo is None or row.hi is None else Interval(row.value, row.lo, row.hi)
-        if key.startswith((f"loss.{acks}", f"jitter.{acks}", f"reorder.{acks}", f"handover.{acks}")):
+        if key.startswith(tuple(hidden)):
             continue
         if key in (f"rate.{acks}", f"queue.{acks}.bytes"):
             unseen = replace(row, status="assumed", method="none", evidence=UNSEEN, why=UNSEEN, lo=None, hi=None)
@@ -106,9 +111,9 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> l
         elif key == f"rate.{data}" and whole is not None:
             wider = replace(whole, lo=whole.lo * (1 - ACK_RATE_ERROR), hi=whole.hi * (1 + ACK_RATE_ERROR))
             rows.append(row.with_interval(wider.rounded()))
-        elif key == f"queue.{data}.bytes" and whole is not None and is_jittered and rate:
-            # The wait by ACKs has the jitter of both directions, and a packet more or less.
-            held = rate / 8e3 * jitter_ms + FULL_BYTES
+        elif key == f"queue.{data}.bytes" and whole is not None and rate:
+            # The wait by ACKs has the jitter of both directions, and two packets: an ACK is for two.
+            held = 2 * FULL_BYTES + (rate / 8e3 * jitter_ms if is_jittered else 0.0)
             rows.append(row.with_interval(replace(whole, lo=max(FULL_BYTES, whole.lo - held)).rounded()))
         elif key == f"policer.{data}.burst" and whole is not None:
             rows.append(row.with_interval(replace(whole, lo=max(0.0, whole.lo - SHORT_QUEUE_BYTES)).rounded()))
