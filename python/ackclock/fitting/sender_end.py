@@ -112,7 +112,7 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> l
             wider = replace(whole, lo=whole.lo * (1 - ACK_RATE_ERROR), hi=whole.hi * (1 + ACK_RATE_ERROR))
             rows.append(row.with_interval(wider.rounded()))
         elif key == f"queue.{data}.bytes" and whole is not None and rate:
-            # The wait by ACKs has the jitter of both directions, and two packets: an ACK is for two.
+            # The wait by ACKs has the jitter of both directions, and two packets that an ACK is for.
             held = 2 * FULL_BYTES + (rate / 8e3 * jitter_ms if is_jittered else 0.0)
             rows.append(row.with_interval(replace(whole, lo=max(FULL_BYTES, whole.lo - held)).rounded()))
         elif key == f"policer.{data}.burst" and whole is not None:
