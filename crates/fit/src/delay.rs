@@ -118,6 +118,7 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
     let evidence = BaseDelay { isolated: delays.len(), len: isolated.common_len, host, late: known.late };
     let shorter = isolated.delays.iter().filter(|(len, _)| *len < isolated.common_len && !known.rates.is_empty());
     let shortest = shorter.map(|&(len, delay)| (delay - service(len, 0), len)).min_by(|a, b| a.0.total_cmp(&b.0));
+    let full = isolated.of_common_len().first().map(|delay| delay - service(isolated.common_len, 0));
     let Some(&(value, len)) = delays.first() else {
         // A packet that waited arrived later than one that would not have.
         let len = isolated.common_len;
@@ -127,7 +128,7 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
         let evidence = BaseDelay { isolated: known.early.len(), ..evidence };
         let floors = floor_draws(known.early, draws, rng);
         let value = known.early[0];
-        return down_to(shortest, with_host_delay(value, floors, evidence, rng));
+        return down_to(shortest, full, with_host_delay(value, floors, evidence, rng));
     }
     if let (Some(at_least), true) = (known.at_least, known.rates.is_empty()) {
         let slowest = f64::from(isolated.common_len) * 8e9 / at_least;
@@ -144,16 +145,18 @@ pub fn estimate(isolated: &IsolatedDelays, known: KnownLink<'_>, draws: usize, r
     };
     let of_rate = |draw: usize| service(len, draw) - service(len, 0);
     let draws = floors.into_iter().enumerate().map(|(i, floor)| floor - of_rate(i + 1)).collect();
-    down_to(shortest, with_host_delay(value, draws, evidence, rng))
+    down_to(shortest, full, with_host_delay(value, draws, evidence, rng))
 }
 
 /// The delay, down to that of a shorter packet which is earlier by more than its service: other links add to each byte.
-/// Of length zero the delay is as much less again as the shorter packet is longer.
-fn down_to(shortest: Option<(f64, u32)>, fit: Fitted<BaseDelay>) -> Fitted<BaseDelay> {
-    let (host, full) = (fit.evidence.host, f64::from(fit.evidence.len));
-    match shortest.zip(fit.value).filter(|(shortest, value)| value - shortest.0 > LIMITS.host_noise_ns) {
-        Some(((shortest, len), value)) => {
-            let rest = (value - shortest) * f64::from(len) / (full - f64::from(len));
+/// Of length zero the delay is as much less again as the shorter packet is longer. `full` is the smallest delay of a
+/// packet of the most common length.
+fn down_to(shortest: Option<(f64, u32)>, full: Option<f64>, fit: Fitted<BaseDelay>) -> Fitted<BaseDelay> {
+    let (host, full_len) = (fit.evidence.host, f64::from(fit.evidence.len));
+    let longer = full.into_iter().chain(fit.value).reduce(f64::max);
+    match shortest.zip(longer).zip(fit.value).filter(|((shortest, full), _)| full - shortest.0 > LIMITS.host_noise_ns) {
+        Some((((shortest, len), full), value)) => {
+            let rest = (full - shortest) * f64::from(len) / (full_len - f64::from(len));
             fit.at_least(shortest - rest - host, value)
         }
         None => fit,

@@ -128,12 +128,14 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
     if overtaken_by_flow(runs).is_some_and(|reach| spread <= LIMITS.max_host_reach * reach as f64) {
         return Jitter { is_by_flow: true, ..none };
     }
-    let (mut family, distance) = nearest_family(above);
+    let (mut family, distance, other) = nearest_family(above);
     // Around a mean above one early delay hosts differ as much.
     if matches!(family, JitterFamily::Normal { sd, .. } if LIMITS.normal_95 * sd <= host_noise) {
         return Jitter { status: Status::Identified, ..none };
     }
     let is_described = distance <= LIMITS.max_distance;
+    // Two families may be as near to few delays.
+    let is_clear = other - distance >= LIMITS.min_family_difference / libm::sqrt(above.len() as f64);
     let mut above = above;
     if !is_described {
         // Few large delays, such as pauses of a host, shall not describe all others.
@@ -160,14 +162,17 @@ pub fn estimate(runs: &[DirectionFacts], above: &[f64], host_noise: f64, draws: 
             let draws: Vec<f64> = resampled.iter().map(|parameters| parameters[i].1).collect();
             let [lo, hi] = central_95(&draws).unwrap_or([value; 2]);
             let [lo, hi] = match family {
-                JitterFamily::Uniform { .. } => by_mean(above).map_or([lo, hi], |[from, to]| [lo.min(from), hi.max(to)]),
+                // What is held back by an earlier packet is left out, and a large delay more often than a small one.
+                JitterFamily::Uniform { .. } => by_mean(above).map_or([lo, hi], |[from, to]| {
+                    [lo.min(from) * (1.0 - LIMITS.held_back_error), hi.max(to) * (1.0 + LIMITS.held_back_error)]
+                }),
                 _ => [lo, hi],
             };
             JitterParameter { key, value, lo: without_hosts(key, lo.min(value), host_noise), hi: hi.max(value), draws }
         })
         .collect();
     Jitter {
-        status: if is_described { Status::Identified } else { Status::Bounded },
+        status: if is_described && is_clear { Status::Identified } else { Status::Bounded },
         family: Some(family),
         parameters,
         distance: Some(distance),
@@ -205,10 +210,12 @@ fn by_mean(sorted: &[f64]) -> Option<[f64; 2]> {
     (n > 0.0).then_some([width * (1.0 - error), width * (1.0 + error)])
 }
 
-/// The family with the smallest distance to a sorted sample, and the distance.
-fn nearest_family(sorted: &[f64]) -> (JitterFamily, f64) {
-    let [first, rest @ ..] = JitterFamily::candidates(sorted).map(|family| (family, family.distance(sorted)));
-    rest.into_iter().fold(first, |best, one| if one.1 < best.1 { one } else { best })
+/// The family with the smallest distance to a sorted sample, the distance, and that of the next one.
+fn nearest_family(sorted: &[f64]) -> (JitterFamily, f64, f64) {
+    let mut families = JitterFamily::candidates(sorted).map(|family| (family, family.distance(sorted)));
+    families.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let [(family, distance), (_, other), _] = families;
+    (family, distance, other)
 }
 
 /// By how much later a packet left that overtook one of another flow, nanoseconds: their hosts differ by as much. None

@@ -39,7 +39,7 @@ impl DelayBulk {
     /// That above an edge with these shares of the delays below it.
     fn above(sorted: &[f64], Edge { shares, min_outlier_edges, is_narrow }: Edge) -> Option<DelayBulk> {
         let at = |share: f64| sorted[(share * sorted.len() as f64) as usize];
-        let [outer, inner, median, upper] = [shares.0, shares.1, 0.5, 0.75].map(at);
+        let [outer, inner, median, upper] = [shares.0, shares.1, 0.5, 0.9].map(at);
         let (below, edge) = (outer - sorted[0], inner - outer);
         if below < edge.max(LIMITS.clock_resolution_ns) || (is_narrow && edge > LIMITS.host_noise_ns) {
             return None;
@@ -50,7 +50,7 @@ impl DelayBulk {
         }
         let cut = if has_outliers { outer - LIMITS.outlier_edges * edge } else { sorted[0] };
         let floor = sorted[sorted.partition_point(|delay| *delay < cut)];
-        // Arrivals are late, too: half of the delays are larger than the path's.
+        // Arrivals are late, too: up to half of the delays are larger than the path's.
         let late = outer + (upper - outer).min(LIMITS.host_noise_ns) - floor;
         Some(DelayBulk { floor, late, has_outliers, depth: floor - sorted[0] })
     }

@@ -230,7 +230,9 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     let of_hosts = service_time
         .filter(|_| runs.iter().any(DirectionFacts::has_several_flows))
         .map_or(0.0, |service_time| LIMITS.max_host_spacing_ns.min(LIMITS.host_spacing * service_time));
-    let others = of_others.max(of_hosts);
+    // A link with a queue for each flow serves another one in between.
+    let of_flows = service_time.filter(|_| runs.iter().any(|facts| facts.flow_queues)).unwrap_or(0.0);
+    let others = of_others.max(of_hosts).max(of_flows);
     let of_delay = |jitter: &[f64], early: &[f64]| {
         let known = KnownLink { rates: &rates, jitter, early, at_least, late: late.unwrap_or(0.0).max(floor_error), others };
         delay::estimate(&isolated, known, draws, &mut rng("delay"))
@@ -254,7 +256,9 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         let of_run = |facts: &DirectionFacts| service::early_delays(facts, ns_per_byte, base, count);
         early = runs.iter().flat_map(of_run).collect();
         early.sort_unstable_by(f64::total_cmp);
-        if let Some(bulk) = late.and_then(|_| DelayBulk::of(&early)) {
+        // Packets of several flows may have reached the link in another order than they left.
+        let is_order = |bulk: &DelayBulk| early[LIMITS.max_misordered] >= bulk.floor;
+        if let Some(bulk) = DelayBulk::of(&early).filter(|bulk| late.is_some() || is_order(bulk)) {
             early.retain(|delay| *delay >= bulk.floor);
         }
         if shaper.is_some() || passes_bursts(&early, &isolated, ns_per_byte) {
@@ -323,7 +327,7 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
     }
     let is_uncertain = |policer: &&PolicerFit| !policer.is_known();
     let at_policer = policer.as_ref().filter(is_uncertain).map_or(0, |policer| policer.evidence.drops);
-    let known = KnownDrops::of(at_policer, rate.value.is_some());
+    let known = KnownDrops::of(at_policer, rate.value.is_some() && jitter.is_described);
     let loss = loss::estimate(attributed.as_deref().unwrap_or(runs), ns_per_byte.or(slowest), known, draws, &mut rng("loss"));
     DirectionFit {
         framing: None,

@@ -143,9 +143,9 @@ pub struct KnownDrops {
 }
 
 impl KnownDrops {
-    /// Without the rate of the link no backlog shows which losses were a queue's.
-    pub fn of(at_policer: usize, is_rate_known: bool) -> KnownDrops {
-        KnownDrops { at_policer, for_each_loss: if is_rate_known { LIMITS.drops_beside_loss } else { 1 } }
+    /// Without the rate of the link, or where frames blur it, no backlog shows which losses were a queue's.
+    pub fn of(at_policer: usize, is_backlog_known: bool) -> KnownDrops {
+        KnownDrops { at_policer, for_each_loss: if is_backlog_known { LIMITS.drops_beside_loss } else { 1 } }
     }
 }
 

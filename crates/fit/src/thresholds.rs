@@ -172,6 +172,9 @@ thresholds! {
     /// Maximum number of smallest delays from which the floor is extrapolated: the density is about
     /// constant over them.
     max_edge: usize = 12;
+    /// Packets whose order at the link is not that of their departures, at most: a path that is faster for a time passes
+    /// more.
+    max_misordered: usize = 3;
     /// Minimum number of packets that found an empty path, for the floor of their delays.
     min_floor_packets: usize = 5;
     /// Minimum width of the interval of a delay from fewer packets, nanoseconds: what a host takes
@@ -199,6 +202,11 @@ thresholds! {
     /// this, nanoseconds.
     host_spacing: f64 = 0.5;
     max_host_spacing_ns: f64 = 1_000_000.0;
+    /// Minimum difference of the distances of two families of jitter from n delays, in roots of 1 / n, of one that is
+    /// known: half of what such distances vary by.
+    min_family_difference: f64 = 0.7;
+    /// Error of the width of a uniform jitter for the packets that an earlier one held back.
+    held_back_error: f64 = 0.025;
     /// Maximum distance (Kolmogorov and Smirnov) between the delays and a distribution that
     /// describes them.
     max_distance: f64 = 0.1;

@@ -41,6 +41,8 @@ class QueueKind:
     droptail: float
     target: Interval
     """In ms: that of the best replays, and the range of those as good."""
+    other: str = ""
+    """Another kind whose replays are as like the input."""
 
     @property
     def is_clear(self) -> bool:
@@ -54,14 +56,15 @@ class QueueKind:
             f"with droptail by {percent(self.droptail)}"
         )
         path, method = hop.queue_path(direction), "replays of the input"
-        is_identified = self.target.hi <= MAX_RATIO * self.target.lo
+        wide = "replays with other targets are as like the input" if self.target.hi > MAX_RATIO * self.target.lo else ""
+        why = f"replays with {self.other} are as like the input" if self.other else wide
         target = Parameter.within(
             f"{path}.target",
             "ms",
             f"{method} over a grid of targets",
             "median and p95 of the RTT under a standing load",
             self.target,
-            why="" if is_identified else "replays with other targets are as like the input",
+            why=why,
         )
         return [Parameter(f"{path}.kind", "", "assumed", method, text, kind=self.kind), target]
 
@@ -108,7 +111,13 @@ def recognise(hop: FittedHop, seen: Transfers, variant: str | None, *, flow_queu
     levels = {kind: {target: of(kind, target) for target in LEVELS_MS[kind]} for kind in kinds}
     best_of = {kind: min(levels[kind].values())[0] for kind in kinds}
     kind = next(kind for kind in kinds if best_of[kind] <= min(best_of.values()) + AS_GOOD)
-    return QueueKind(kind, best_of[kind], droptail, _target(kind, levels[kind]))
+    other = next((name for name in kinds if name != kind and _is_as_like(best_of[name], best_of[kind])), "")
+    return QueueKind(kind, best_of[kind], droptail, _target(kind, levels[kind]), other)
+
+
+def _is_as_like(other: float, best: float) -> bool:
+    """A kind whose replays are like the input, and not clearly less so than the best one's."""
+    return other <= best + AS_GOOD or (other <= MAX_MISFIT and best > CLEARLY_BETTER * other)
 
 
 def _target(kind: str, misfits: Mapping[float, tuple[float, float]]) -> Interval:

@@ -334,30 +334,45 @@ def fit_one_end(end: OneEnd, variant: str | None, count: int, seed: int) -> tupl
         other = Search(end, name)
         first += [(other.distance(*one[1:4]), *one[1:4], other) for one in first[:CLOSE]]
     score, rate, queue, loss, search = min(first, key=lambda one: one[0])
+    score, (rate, queue, loss) = _descend(search, score, (rate, queue, loss))
+    found = rate, queue, loss
+    drawn = _draws(search, score, found, count, seed) if end.rate_bps else _guessed(end, found, count, seed)
+    without = math.inf
+    if loss:
+        of_queue = min((one for one in first if not one[3]), key=lambda one: one[0])
+        near = min((search.distance(rate, queue * step, 0.0), (rate, queue * step, 0.0)) for step in WITHOUT_LOSS)
+        starts = [near, (of_queue[4].distance(*of_queue[1:4]), of_queue[1:4])]
+        without = min(_descend(search, *start)[0] for start in starts)
+    point = rate, queue, loss, delay_interval(end, rate)[1]
+    as_good = max(score, LIKE_A_REPEAT) + AS_GOOD
+    parameters = _parameters(end, point, drawn, score, may_be_queue=without <= as_good)
+    # An AQM drops at a backlog that a short queue never has, and loses what a channel may lose.
+    own = (f"queue.{end.seen.direction}.bytes", f"loss.{end.seen.direction}.mean")
+    is_any = end.retransmitted and any(row.key in own and row.status == "identified" for row in parameters)
+    if is_any and (kind := search.as_like(rate, queue, as_good)):
+        why = f"replays with {kind} are as like the input"
+        parameters = [unidentified(row, why) if row.key in own else row for row in parameters]
+    texts = [*remarks(end), *([unlike(score)] if score > AGREEING else [])]
+    return LinkDescription(parameters, hop_of(used_values(parameters)), texts), score
+
+
+def _descend(
+    search: Search, score: float, point: tuple[float, float, float]
+) -> tuple[float, tuple[float, float, float]]:
+    """The best point that steps in rate, queue and loss reach; one without a loss stays so."""
+    end = search.end
     for step in STEPS:
         for _ in range(4):
+            rate, queue, loss = point
             around = [(rate, queue * step, loss), (rate, queue / step, loss)]
             around += [(rate, queue, loss * step), (rate, queue, loss / step)] if loss else []
             around += [] if end.rate_bps else [(rate * step, queue, loss), (rate / step, queue, loss)]
             possible = [one for one in around if one[0] >= end.carried_bps and one[1] >= MIN_PACKETS_BYTES]
-            best = min((search.distance(*point, FAR * score + AGREEING), *point) for point in possible)
+            best = min((search.distance(*one, FAR * score + AGREEING), one) for one in possible)
             if best[0] >= score:
                 break
-            score, rate, queue, loss = best
-    found = rate, queue, loss
-    limit_key = f"queue.{end.seen.direction}.bytes"
-    drawn = _draws(search, score, found, count, seed) if end.rate_bps else _guessed(end, found, count, seed)
-    without = min(search.distance(rate, queue * step, 0.0) for step in WITHOUT_LOSS) if loss else math.inf
-    point = rate, queue, loss, delay_interval(end, rate)[1]
-    as_good = max(score, LIKE_A_REPEAT) + AS_GOOD
-    parameters = _parameters(end, point, drawn, score, may_be_queue=without <= as_good)
-    # An AQM drops at a backlog that a short queue never has.
-    is_limit = end.retransmitted and any(row.key == limit_key and row.status == "identified" for row in parameters)
-    if is_limit and (kind := search.as_like(rate, queue, as_good)):
-        why = f"replays with {kind} are as like the input"
-        parameters = [unidentified(row, why) if row.key == limit_key else row for row in parameters]
-    texts = [*remarks(end), *([unlike(score)] if score > AGREEING else [])]
-    return LinkDescription(parameters, hop_of(used_values(parameters)), texts), score
+            score, point = best
+    return score, point
 
 
 def _guessed(

@@ -112,7 +112,7 @@ def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> l
             wider = replace(whole, lo=whole.lo * (1 - ACK_RATE_ERROR), hi=whole.hi * (1 + ACK_RATE_ERROR))
             rows.append(row.with_interval(wider.rounded()))
         elif key == f"queue.{data}.bytes" and whole is not None and rate:
-            # The wait by ACKs has the jitter of both directions, and two packets that an ACK is for.
+            # The wait by ACKs has the jitter of both directions, and the two packets of an ACK.
             held = 2 * FULL_BYTES + (rate / 8e3 * jitter_ms if is_jittered else 0.0)
             rows.append(row.with_interval(replace(whole, lo=max(FULL_BYTES, whole.lo - held)).rounded()))
         elif key == f"policer.{data}.burst" and whole is not None:
@@ -160,7 +160,9 @@ def beside_others(
     rows = []
     for row in parameters:
         rng = random.Random(row.path)
-        if row.status != "identified" or row.lo is None or not row.key.startswith((f"rate.{data}", f"queue.{data}")):
+        if row.key.startswith(f"loss.{data}.") and row.status == "identified":
+            rows.append(replace(row, status="bounded", value=None, lo=0.0, why=SHARED))
+        elif row.status != "identified" or row.lo is None or not row.key.startswith((f"rate.{data}", f"queue.{data}")):
             rows.append(row)
         elif row.key == f"rate.{data}":
             drawn = tuple(rng.uniform(row.lo, spaced_bps) for _ in range(DRAWS)) if row.draws else ()
