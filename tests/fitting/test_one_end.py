@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 import ackclock
 from ackclock.errors import InputError
+from ackclock.fitting.one_end import _descend
+from ackclock.fitting.parameters import MIN_PACKETS_BYTES
 from tests.support.captures import simulated_captures
 
 HOP = {
@@ -76,3 +79,14 @@ def test_short_queue_and_an_aqm_are_not_known_apart_at_the_receiver(tmp_path, ca
     of_aqm, of_queue = (rows(ackclock.fit(end, variant="cubic"))["queue.down.bytes"] for end in (client, captures[1]))
     assert of_aqm["status"] == "assumed" and of_aqm["value"] is None, of_aqm
     assert of_queue["status"] == "identified" and of_queue["lo"] <= 24e3 <= of_queue["hi"], of_queue
+
+
+def test_descent_ends_where_no_other_queue_is_possible():
+    class Far:
+        end = SimpleNamespace(carried_bps=0.0, rate_bps=2e6)
+
+        def distance(self, *_: float) -> float:
+            raise AssertionError("no point is possible")
+
+    smallest = (2e6, 0.8 * MIN_PACKETS_BYTES / 1.4, 0.0)
+    assert _descend(cast(Any, Far()), 30.0, smallest) == (30.0, smallest)

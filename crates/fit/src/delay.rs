@@ -283,6 +283,21 @@ mod tests {
     }
 
     #[test]
+    fn delay_is_down_to_that_of_a_short_packet_when_one_of_each_length_found_two_links_empty() {
+        let isolated =
+            IsolatedDelays { delays: vec![(60, 20.072e6), (1500, 21.8e6)], common_len: 1500, ..IsolatedDelays::default() };
+        let jitter = vec![0.0; 200];
+        let known = KnownLink { rates: &[10e6], jitter: &jitter, ..KnownLink::default() };
+        let (two, alone) = (estimate(&isolated, known, 50, &mut rng()), {
+            let one = IsolatedDelays { delays: vec![(60, 20.048e6), (1500, 21.2e6)], ..isolated.clone() };
+            estimate(&one, known, 50, &mut rng())
+        });
+        let width = |fit: &Fitted<BaseDelay>| fit.hi.unwrap() - fit.lo.unwrap();
+        assert!(two.lo.unwrap() <= 20.0e6 && two.hi.unwrap() >= 20.0e6, "{two:?}");
+        assert!(width(&two) > width(&alone) + 20e3, "{two:?} {alone:?}");
+    }
+
+    #[test]
     fn delay_is_bounded_from_above_when_every_packet_waited() {
         let isolated = IsolatedDelays { delays: vec![], min: Some(30e6), common_len: 1500, ..IsolatedDelays::default() };
         let fit = estimate(&isolated, KnownLink { rates: &[10e6], ..KnownLink::default() }, 50, &mut rng());

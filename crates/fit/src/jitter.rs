@@ -299,6 +299,20 @@ mod tests {
     }
 
     #[test]
+    fn family_is_not_known_where_another_is_as_near_to_few_delays() {
+        // Evenly spread over 6 ms, and the same with a slope that a normal distribution has as well.
+        let of = |count: usize, bend: f64| {
+            let at = |i: usize| (i as f64 + 0.5) / count as f64;
+            let sample: Vec<f64> = (0..count).map(|i| 6e6 * (at(i) + bend * libm::sin(std::f64::consts::TAU * at(i)))).collect();
+            let runs = jittered(40_000_000, true, || 0.0);
+            estimate(&runs, &sample, LIMITS.host_noise_ns, 50, &mut Rng::for_element(6, "jitter"))
+        };
+        assert_eq!((of(4000, 0.0).status, of(4000, 0.0).is_described), (Status::Identified, true));
+        let unclear = of(150, 0.045);
+        assert_eq!((unclear.status, unclear.is_described), (Status::Bounded, true), "{unclear:?}");
+    }
+
+    #[test]
     fn packets_behind_others_are_left_out_when_jitter_keeps_their_order() {
         let mut rng = Rng::for_element(2, "draws");
         let fit = fitted(&jittered(3_000_000, true, || 4e6 * rng.uniform()));

@@ -116,7 +116,11 @@ def recognise(hop: FittedHop, seen: Transfers, variant: str | None, *, flow_queu
 
 
 def _is_as_like(other: float, best: float) -> bool:
-    """A kind whose replays are like the input, and not clearly less so than the best one's."""
+    """A kind whose replays are like the input, and not clearly less so than the best one's.
+
+    >>> [_is_as_like(other, 0.08) for other in (0.1, 0.13, 0.3, 0.5)]
+    [True, True, False, False]
+    """
     return other <= best + AS_GOOD or (other <= MAX_MISFIT and best > CLEARLY_BETTER * other)
 
 

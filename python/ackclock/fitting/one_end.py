@@ -368,7 +368,8 @@ def _descend(
             around += [(rate, queue, loss * step), (rate, queue, loss / step)] if loss else []
             around += [] if end.rate_bps else [(rate * step, queue, loss), (rate / step, queue, loss)]
             possible = [one for one in around if one[0] >= end.carried_bps and one[1] >= MIN_PACKETS_BYTES]
-            best = min((search.distance(*one, FAR * score + AGREEING), one) for one in possible)
+            scored = [(search.distance(*one, FAR * score + AGREEING), one) for one in possible]
+            best = min(scored, default=(score, point))
             if best[0] >= score:
                 break
             score, point = best
