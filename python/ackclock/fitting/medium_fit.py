@@ -245,15 +245,16 @@ def recognise(
     if without <= LIKE_A_REPEAT:
         return None
     of_queue = with_all_drops_at_queue(rest, fit[seen.direction], seen.direction)
-    best = _nearest(media, of_queue or rest, fit, seen, source, variants)
+    found = _nearest(media, of_queue or rest, fit, seen, source, variants)
     all_at_queue = of_queue is not None
-    if of_queue is not None and (best is None or best[0] > LIKE_A_REPEAT):
-        other = _nearest(media, rest, fit, seen, source, variants)
-        if other is not None and (best is None or other[0] + AS_GOOD < best[0]):
-            best, all_at_queue = other, False
-    if best is None:
+    if not found:
         return None
-    score, point, search = best
+    if of_queue is not None and found[0][0] > LIKE_A_REPEAT:
+        # Losses of the channel do not make another medium of it.
+        others = _nearest([search.medium for _, _, search in found], rest, fit, seen, source, variants)
+        if others and others[0][0] + AS_GOOD < found[0][0]:
+            found, all_at_queue = others, False
+    score, point, search = found[0]
     if score > CLEARLY_BETTER * without:
         return None
     limit = max_distance(search.repeats(*point))
@@ -283,8 +284,8 @@ def _without(tables: Mapping[str, Table], data: Direction) -> dict[str, Table]:
 
 def _nearest(
     media: Sequence[Medium], rest: FittedHop, fit: LinkFit, seen: Transfers, source: Source, variants: Sequence[str]
-) -> tuple[float, Point, Search] | None:
-    """Distance, values and search of the medium whose replays are most like the input."""
+) -> list[tuple[float, Point, Search]]:
+    """Distance, values and search of the media whose replays are most like the input, in order."""
     rates, queues = _starts(fit[seen.direction], seen)
     if _is_known(fit[seen.direction]["rate"]):
         within = RATE_SHARES[0] * rates[0], RATE_SHARES[1] * rates[0]
@@ -307,7 +308,7 @@ def _nearest(
         ranked.append((best, point, search))
     ranked.sort(key=lambda one: one[0])
     finalists = [(*_descend(search, score, point), search) for score, point, search in ranked[:FINALISTS]]
-    return min(finalists, key=lambda one: one[0], default=None)
+    return sorted(finalists, key=lambda one: one[0])
 
 
 def _of_rate(search: Search, rate: float, queues: Sequence[float]) -> tuple[float, Point]:
