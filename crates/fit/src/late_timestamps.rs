@@ -69,17 +69,16 @@ pub fn corrected(facts: &DirectionFacts) -> DirectionFacts {
         lowest = lowest.max(*floor);
         *floor = lowest;
     });
-    let mut last = i64::MIN;
-    let set_back = |packet: &LinkPacket| {
+    // No later than the next one: what a stall held back has one time, and of a lost packet no arrival shows another.
+    let mut packets = facts.packets.clone();
+    let mut next = i64::MAX;
+    for packet in packets.iter_mut().rev() {
         let floor = floors.range(..=packet.len).next_back();
-        let sent = match (packet.outcome, floor) {
-            (Outcome::Arrived(arrival), Some((_, floor))) => (arrival - floor).max(last).min(packet.sent),
-            _ => packet.sent,
-        };
-        last = sent;
-        LinkPacket { sent, ..*packet }
-    };
-    DirectionFacts { packets: facts.packets.iter().map(set_back).collect(), late, host_stall, ..facts.clone() }
+        let known = packet.arrival().zip(floor).map(|(arrival, (_, floor))| arrival - floor);
+        packet.sent = packet.sent.min(next).min(known.unwrap_or(i64::MAX));
+        next = packet.sent;
+    }
+    DirectionFacts { packets, late, host_stall, ..facts.clone() }
 }
 
 /// The directions of a run of which one shows that hosts timestamp late: each host does so in both. Where few packets
@@ -109,7 +108,7 @@ fn has_edge(facts: &DirectionFacts) -> bool {
         is_same
     });
     moments.sort_unstable();
-    let outer = moments.get(((LIMITS.edges[0].shares.0 * moments.len() as f64) as usize).max(LIMITS.min_alike_moments));
+    let outer = moments.get(((LIMITS.alike_moments * moments.len() as f64) as usize).max(LIMITS.min_alike_moments));
     outer.is_some_and(|outer| (outer.0 - moments[0].0) as f64 <= LIMITS.host_noise_ns)
 }
 
@@ -285,6 +284,24 @@ mod tests {
         let mended = corrected(&facts);
         let (floor, range) = (mended.floor().unwrap(), mended.late.unwrap() as i64);
         assert!(floor >= 19_500 * US && (19_980 * US..20_100 * US).contains(&(floor + range)), "{floor} {range}");
+    }
+
+    #[test]
+    fn packets_behind_a_lost_one_are_set_back_as_well() {
+        // 6 packets of a stall have its end as their time; the third was lost.
+        let mut facts = stamped(path(|_| 0), 0);
+        for (i, packet) in facts.packets.iter_mut().enumerate().filter(|(i, _)| i % 1000 < 6) {
+            let first = (i / 1000 * 1000) as i64 * 10_000 * US;
+            let sent = first + (i % 1000) as i64 * 500 * US;
+            packet.outcome = Outcome::Arrived(sent + 20_000 * US);
+            if i % 1000 == 2 {
+                packet.outcome = Outcome::Lost { channel: 1.0 };
+            }
+            packet.sent = first + 3000 * US;
+        }
+        let mended = corrected(&facts);
+        assert!(mended.floor().unwrap() >= 19_500 * US, "{:?}", mended.floor());
+        assert!(mended.packets.windows(2).all(|pair| pair[0].sent <= pair[1].sent));
     }
 
     #[test]

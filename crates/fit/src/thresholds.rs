@@ -39,7 +39,9 @@ thresholds! {
     /// minimum number of delays that agree: stalls make few of them too small.
     isolated_shares: (f64, f64) = (0.3, 0.7);
     min_alike: usize = 50;
-    /// Moments beside the one of the smallest delay that agree with it, at least, where few packets find the path empty.
+    /// Moments beside the one of the smallest delay that agree with it, as a share and at least, where few packets find the
+    /// path empty.
+    alike_moments: f64 = 0.2;
     min_alike_moments: usize = 1;
     /// Share of the packets whose delays stalls of a host make too small, at most.
     stalled_share: f64 = 0.005;

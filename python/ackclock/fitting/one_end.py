@@ -89,6 +89,7 @@ FULL_WINDOW = 0.8
 STANDING = 0.1
 """Minimum of the median RTT above the minimum, relative to it, of a flow with a standing queue."""
 OF_WINDOW = "the receive window limited the input, and no queue stood: the link may be faster"
+BESIDE = "one end does not show which packets the queue dropped and which the channel lost"
 NO_SPACING = "no spacing of packets shows the rate: the path has something that the replayed link has not"
 WITHOUT_LOSS = (0.85, 1.0, 1.2)
 """Queues that are tried without losses of the channel, relative to the best one with them."""
@@ -345,15 +346,23 @@ def fit_one_end(end: OneEnd, variant: str | None, count: int, seed: int) -> tupl
         without = min(_descend(search, *start)[0] for start in starts)
     point = rate, queue, loss, delay_interval(end, rate)[1]
     as_good = max(score, LIKE_A_REPEAT) + AS_GOOD
-    parameters = _parameters(end, point, drawn, score, may_be_queue=without <= as_good)
-    # An AQM drops at a backlog that a short queue never has, and loses what a channel may lose.
+    may_be_queue = without <= as_good
+    parameters = _parameters(end, point, drawn, score, may_be_queue=may_be_queue)
     own = (f"queue.{end.seen.direction}.bytes", f"loss.{end.seen.direction}.mean")
-    is_any = end.retransmitted and any(row.key in own and row.status == "identified" for row in parameters)
-    if is_any and (kind := search.as_like(rate, queue, as_good)):
+    if loss and not may_be_queue:
+        parameters = [_open(row) if row.key in own and row.status == "identified" else row for row in parameters]
+    # An AQM drops at a backlog that a short queue never has.
+    is_limit = end.retransmitted and any(row.key in own and row.status == "identified" for row in parameters)
+    if is_limit and (kind := search.as_like(rate, queue, as_good)):
         why = f"replays with {kind} are as like the input"
         parameters = [unidentified(row, why) if row.key in own else row for row in parameters]
     texts = [*remarks(end), *([unlike(score)] if score > AGREEING else [])]
     return LinkDescription(parameters, hop_of(used_values(parameters)), texts), score
+
+
+def _open(row: Parameter) -> Parameter:
+    """The row of a queue or of losses beside each other: what one drops the other may have."""
+    return replace(row, status="bounded", value=None, why=BESIDE)
 
 
 def _descend(
