@@ -296,8 +296,10 @@ fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> 
         // What waits for a frame is in the queue or has left it. A request, its grant and the burst take some
         // frames, of which the floor of the delays has no trace: what waits for them is in the queue, too.
         let blur = jitter.p95.filter(|_| !jitter.is_described).map_or(0.0, |p95| p95 / ns_per_byte);
-        match queue.lo.zip(queue.hi).filter(|_| queue.status == Status::Identified && blur > 0.0) {
-            Some((lo, hi)) => queue.at_least((lo - blur).max(full), hi + LIMITS.grant_frames * blur),
+        // Of a floor that may be too low, what waits may be less.
+        let less = blur + floor_error / ns_per_byte;
+        match queue.lo.zip(queue.hi).filter(|_| queue.status == Status::Identified && less > 0.0) {
+            Some((lo, hi)) => queue.at_least((lo - less).max(full), hi + LIMITS.grant_frames * blur),
             None => queue,
         }
     });
