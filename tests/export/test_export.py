@@ -271,11 +271,12 @@ def test_export_of_a_policer_is_a_filter_where_packets_enter(line):
         'dev "$DOWN" parent ffff: matchall action police rate 5000000bit burst 9000 mtu 64kb conform-exceed drop/pipe\n'
     )
     assert words in script and not any("policer" in text for text in missing)
-    framed = 'framing = { kind = "pppoe-ptm" }\npolicer.down = { rate = "6.5 Mb/s", burst = "9 kB" }'
-    script, _ = tc(line(framed))
+    framed = 'framing = { kind = "pppoe-ptm" }\npolicer.down = { rate = "6.5 Mb/s", burst = "9 kB", exceed = "ce" }'
+    script, missing = tc(line(framed))
     assert (
         "police rate 6400000bit burst 9000 mtu 64kb overhead 30 linklayer ethernet conform-exceed drop/pipe" in script
     )
+    assert any("ECN marks of the policer" in text for text in missing)
     second = '\n[[hop]]\nname = "b"\npolicer.down = { rate = "8 Mb/s", burst = "9 kB" }'
     _, missing = tc(line('policer.down = { rate = "5 Mb/s", burst = "9 kB" }' + second))
     assert any("a second policer, of 8 Mb/s" in text for text in missing)

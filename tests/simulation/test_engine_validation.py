@@ -85,7 +85,7 @@ QUEUES = st.one_of(
 )  # fmt: skip
 FRAMINGS = st.sampled_from(["none", "slip", "cslip", "pppoe-ptm", "docsis", {"cells": "atm", "overhead": "1000 B"}])
 SIDE = {
-    "policer": table({"rate": RATES, "burst": SIZES}, framing=FRAMINGS),
+    "policer": table({"rate": RATES, "burst": SIZES}, exceed=st.sampled_from(["drop", "ce"]), framing=FRAMINGS),
     "shaper": table(
         {"rate": RATES}, burst=st.one_of(SIZES, st.just("1 packet")), peak=RATES, queue=QUEUES, framing=FRAMINGS
     ),

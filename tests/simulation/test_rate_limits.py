@@ -74,6 +74,16 @@ def test_policer_bounds_a_download_by_its_burst_and_no_queue_does() -> None:
     assert 17 < goodput["500 kB"] < 19.4
 
 
+def test_policer_that_marks_keeps_packets_of_senders_with_ecn() -> None:
+    line = {"rate": "100 Mb/s", "delay": "20 ms"}
+    policer = {"policer": {"down": {"rate": "20 Mb/s", "burst": "100 kB", "exceed": "ce"}}}
+    flow = {"workload": BULK, "host": "linux-6", "variant": "cubic", "ecn": True}
+    flows, hops = rows({**line, **policer}, [flow])
+    down = next(row for row in hops if row["direction"] == "down")
+    assert (down["drops_by_cause"]["policed"], down["marks"] > 10) == (0, True)
+    assert flows[0]["goodput_bps"] > 15e6
+
+
 def test_burst_of_a_shaper_shortens_a_page_and_not_a_download() -> None:
     """A page of 500 kB takes 400 ms at 10 Mb/s, and 40 ms of a bucket of 1 MB at 100 Mb/s."""
     took = {}

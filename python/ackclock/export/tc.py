@@ -82,6 +82,8 @@ def _policer(line: Line) -> list[str]:
     """
     if line.policer is None:
         return []
+    if line.policer.exceed == "ce":
+        line.missing.append(f"{line.direction}: ECN marks of the policer: tc's drops")
     device = '"$UP"' if line.direction == "down" else '"$DOWN"'
     rate, framing = line.policer.rate, line.policed
     if framing and framing.cake_cells == "ptm":

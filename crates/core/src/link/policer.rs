@@ -1,5 +1,5 @@
 //! Policer: a token bucket without a queue. A packet that finds tokens for its length passes and takes
-//! them; another one is dropped (RFC 2475, section 2.3.3.3; tc-police(8)).
+//! them; another one is dropped, or marked CE (RFC 2475, section 2.3.3.3; tc-police(8)).
 
 use super::Framing;
 use super::token_bucket::TokenBucket;
@@ -18,9 +18,21 @@ pub struct PolicerConfig {
     pub rate: Rate,
     /// Bytes of the bucket, with framing.
     pub burst: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub exceed: Exceed,
     /// How the policer counts a packet.
     #[serde(default, skip_serializing_if = "is_default")]
     pub framing: Framing,
+}
+
+/// What happens to a packet without tokens. It takes none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exceed {
+    #[default]
+    Drop,
+    /// ECN-capable packets are marked, others dropped.
+    Ce,
 }
 
 impl PolicerConfig {
@@ -41,12 +53,13 @@ impl Policer {
 }
 
 impl Element for Policer {
-    fn push(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Output<'_>) {
+    fn push(&mut self, now: Time, _port: Port, mut packet: Packet, out: &mut Output<'_>) {
         let bytes = u64::from(self.config.framing.wire_len(&packet));
-        if !self.tokens.holds(now, bytes) {
+        if self.tokens.holds(now, bytes) {
+            self.tokens.spend(bytes);
+        } else if self.config.exceed == Exceed::Drop || !out.mark(&mut packet) {
             return out.drop(packet, DropReason::Policed);
         }
-        self.tokens.spend(bytes);
         out.forward(Port(0), packet);
     }
 

@@ -9,8 +9,8 @@ use ackclock_core::impairment::{
     OutageConfig, Reorder, ReorderConfig, ScheduledFades, SendDelay, SendDelayConfig, Sojourns, VaryingDelay,
 };
 use ackclock_core::link::{
-    Cells, Framing, FusedLink, GrantCycleConfig, LinkLayer, Policer, PolicerConfig, RateLink, RateSchedule, RateScheduleConfig,
-    Shaper, ShaperConfig, SlotsConfig, SlottedRate, TraceLink,
+    Cells, Exceed, Framing, FusedLink, GrantCycleConfig, LinkLayer, Policer, PolicerConfig, RateLink, RateSchedule,
+    RateScheduleConfig, Shaper, ShaperConfig, SlotsConfig, SlottedRate, TraceLink,
 };
 use ackclock_core::medium::grants::{
     ContentionConfig, DirectionConfig, RequestMethod, RetransmissionConfig, ShareLayout, TokenBucketConfig,
@@ -341,8 +341,9 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         (scheduled(0.0..0.9f64), 1u64..50).prop_map(|(mean, ms)| {
             Recipe::Loss(LossConfig::GilbertElliottSchedule(ScheduledFades { bad: Span::from_ms(ms), mean }))
         }),
-        (bps(), 1u64..10_000, framing())
-            .prop_map(|(bps, burst, framing)| { Recipe::Policer(PolicerConfig { rate: Rate::from_bps(bps), burst, framing }) }),
+        (bps(), 1u64..10_000, framing()).prop_map(|(bps, burst, framing)| {
+            Recipe::Policer(PolicerConfig { rate: Rate::from_bps(bps), burst, exceed: Exceed::Drop, framing })
+        }),
         (bps(), prop::option::of(1u64..10_000), prop::option::of(1u64..9), framing(), limit()).prop_map(
             |(bps, burst, factor, framing, limit)| {
                 let peak = factor.map(|factor| Rate::from_bps(bps * factor));

@@ -1,12 +1,12 @@
 //! Policers and shapers against closed forms, and against a link of the same rate.
 
 use crate::common::{Arrival, Driver, arrivals, traffic, travel, travel_metered};
-use ackclock_core::element::{DropReason, Element, Output, Port};
+use ackclock_core::element::{DropReason, Element, Handoff, Output, PacketCounts, Port};
 use ackclock_core::link::{
-    Cells, Framing, LinkLayer, Policer, PolicerConfig, RateLink, RateSchedule, RateScheduleConfig, Shaper, ShaperConfig,
+    Cells, Exceed, Framing, LinkLayer, Policer, PolicerConfig, RateLink, RateSchedule, RateScheduleConfig, Shaper, ShaperConfig,
 };
 use ackclock_core::network::AnyElement;
-use ackclock_core::packet::Packet;
+use ackclock_core::packet::{Arena, Body, Datagram, Ecn, Kind, Packet};
 use ackclock_core::queue::{
     AnyQueue, AqmSignal, CakeConfig, CoDelConfig, CoDelParameters, DropTail, FqCoDelConfig, Limit, Order, PieConfig, QueueConfig,
 };
@@ -24,7 +24,7 @@ fn shaper(bps: u64, burst: Option<u64>) -> ShaperConfig {
 }
 
 fn policer(bps: u64, burst: u64) -> PolicerConfig {
-    PolicerConfig { rate: Rate::from_bps(bps), burst, framing: Framing::None }
+    PolicerConfig { rate: Rate::from_bps(bps), burst, exceed: Exceed::Drop, framing: Framing::None }
 }
 
 fn rates() -> impl Strategy<Value = u64> {
@@ -277,4 +277,25 @@ fn burst_leaves_at_the_peak_rate_then_packets_at_the_rate() {
     // A packet takes 100 us at the peak; after three of them the bucket has earned 200 us of 1000 B/ms.
     let at: Vec<Time> = left.left.iter().map(|(at, _)| *at).collect();
     assert_eq!(at, [0, 100, 200, 1000].map(|us| Time::ZERO + Span::from_us(us)));
+}
+
+/// One packet of this ECN codepoint to a policer without tokens: forwarded with which codepoint?
+fn exceeding(ecn: Ecn, exceed: Exceed) -> Option<Ecn> {
+    let (mut arena, mut counts, mut handoffs, mut next_id) =
+        (Arena::default(), PacketCounts::default(), Vec::<Handoff>::new(), 0);
+    let mut element = Policer::new(PolicerConfig { exceed, ..policer(8, 1) });
+    let body = arena.insert(Body::Datagram(Datagram::default()));
+    let packet = Packet { id: 1, body, flow: 0, len: 100, wire_len: 100, ecn, class: 0, kind: Kind::default() };
+    let mut out = Output::new(&mut arena, &mut counts, &mut handoffs, &mut next_id);
+    element.push(Time::ZERO, Port(0), packet, &mut out);
+    assert_eq!(counts.forwarded + counts.dropped[DropReason::Policed as usize], 1);
+    handoffs.first().map(|handoff| handoff.packet.ecn)
+}
+
+#[test]
+fn policer_marks_ecn_capable_packets_and_drops_others_when_it_may_mark() {
+    assert_eq!(exceeding(Ecn::Ect0, Exceed::Ce), Some(Ecn::Ce));
+    assert_eq!(exceeding(Ecn::Ect1, Exceed::Ce), Some(Ecn::Ce));
+    assert_eq!(exceeding(Ecn::NotEct, Exceed::Ce), None);
+    assert_eq!(exceeding(Ecn::Ect0, Exceed::Drop), None);
 }

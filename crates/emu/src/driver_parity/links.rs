@@ -104,7 +104,7 @@ fn drivers_agree_on_policers_and_shapers() {
         "mtu": 1514, "signal": "mark"});
     for burst in [Value::Null, json!(15_000)] {
         let mut down = direction(&fixed(20_000_000), &droptail(50));
-        down["policer"] = json!({"bps": 15_000_000, "burst": 9_000});
+        down["policer"] = json!({"bps": 15_000_000, "burst": 9_000, "exceed": "ce"});
         down["shaper"] = json!({"bps": 6_000_000, "burst": burst, "peak_bps": null, "queue": codel});
         let fates = assert_parity("shaper", &plan(hop(down, direction(&fixed(1_000_000), &droptail(20))), 1_000_000));
         assert!(fates.iter().filter(|row| !row.ends_with(',')).count() > 3, "nothing is marked");

@@ -1,14 +1,16 @@
 //! Policers: what passes a token bucket without a queue.
 
 use super::framing::LineFraming;
-use crate::Keys;
 use crate::values::{BitRate, Bytes};
-use ackclock_core::link::{Framing, PolicerConfig};
+use crate::{Keys, words};
+use ackclock_core::link::{Exceed, Framing, PolicerConfig};
 use ackclock_core::units::Rate;
 use serde_json::json;
 
+words!(Exceed { "drop" => Exceed::Drop, "ce" => Exceed::Ce });
+
 /// A token bucket without a queue (tc-police(8)): a packet that finds tokens for its length passes and
-/// takes them, another one is dropped.
+/// takes them, another one is dropped or marked.
 #[derive(Clone, Debug, PartialEq, Keys)]
 #[keys(plan = Policer::plan_json)]
 pub struct Policer {
@@ -18,6 +20,9 @@ pub struct Policer {
     /// Bytes that the bucket holds, with framing; it is full at the start.
     #[key(example = "40 kB")]
     pub burst: Bytes,
+    /// What happens to a packet without tokens: it is dropped, or marked CE if it is ECN-capable.
+    #[key(default = "drop", example = "ce")]
+    pub exceed: Exceed,
     /// How many bytes the policer counts for a packet.
     #[key(example = "ethernet", absent = "the framing of the hop")]
     pub framing: Option<LineFraming>,
@@ -29,6 +34,7 @@ impl Policer {
         PolicerConfig {
             rate: Rate::from_bps(self.rate.0),
             burst: self.burst.0,
+            exceed: self.exceed,
             framing: self.framing.as_ref().map_or(of_hop, LineFraming::config),
         }
     }

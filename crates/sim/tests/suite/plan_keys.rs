@@ -10,7 +10,7 @@ fn direction(loss: Value, jitter: Value, framing: Value) -> Value {
     let mut direction = hop_direction(1_000_000, 1, 10);
     direction["framing"] = framing;
     direction["mtu"] = json!({"ip": 1500, "icmp": true, "clamp_mss": true});
-    direction["policer"] = json!({"bps": 1_000_000, "burst": 9000, "framing": "cslip"});
+    direction["policer"] = json!({"bps": 1_000_000, "burst": 9000, "exceed": "ce", "framing": "cslip"});
     direction["shaper"] = json!({"bps": 1_000_000, "burst": 9000, "peak_bps": null, "framing": "slip",
         "queue": {"kind": "droptail", "packets": 5, "bytes": null}});
     direction["outage"] = json!([{"start_ps": 1, "end_ps": 5}, {"start_ps": 5, "end_ps": 9}]);
@@ -176,11 +176,12 @@ fn every_object_of_a_plan_refuses_an_unknown_key() {
 }
 
 /// Keys that may be absent: each then has the value null, false or 0.
-const OPTIONAL: [&str; 18] = [
+const OPTIONAL: [&str; 19] = [
     "mtu",
     "clamp_mss",
     "policer",
     "shaper",
+    "exceed",
     "policer/framing",
     "shaper/framing",
     "handover",
