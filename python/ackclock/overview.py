@@ -14,7 +14,7 @@ from ackclock.input.link.bottleneck import bdp_bytes, slowest_bps
 from ackclock.input.link.hop import DIRECTIONS, PER_DIRECTION, Hop, base_rtt_ps
 from ackclock.input.scenario.draft import Draft, find_link, no_link, read_draft
 from ackclock.input.scenario.resolution import resolved
-from ackclock.terminal import fits, text_table
+from ackclock.terminal import first_that_fits, text_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -114,11 +114,9 @@ class Overview:
         for hops, flows in ((MAX_HOPS, MAX_FLOWS), (MIN_ROWS, MIN_ROWS)):
             kept = ([*whole, *without_source], [*named, *facts], [*named, *without_source], without_source)
             choices += [(hops, flows, [_REST, *lines]) for lines in kept]
-        for hops, flows, lines in choices:
-            tables = [self._hops(rows[:hops]), *_flows(document, flows)]
-            if fits(tables, lines):
-                break
-        return tables, lines
+        return first_that_fits(
+            ([self._hops(rows[:hops]), *_flows(document, flows)], lines) for hops, flows, lines in choices
+        )
 
     def _hops(self, rows: Sequence[_Row]) -> Table:
         title = f"{self.name}: {self.document['title']}" if self.document["title"] else self.name

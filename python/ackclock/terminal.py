@@ -237,6 +237,13 @@ def height(tables: Sequence[Table], lines: Iterable[str] = ()) -> int:
     return max(0, len(tables) - 1) + sum(map(len, laid_out)) + sum(below)
 
 
-def fits(tables: Sequence[Table], lines: Iterable[str] = ()) -> bool:
-    """Whether an output leaves room for the prompt on a small terminal."""
-    return height(tables, lines) <= SCREEN[1] - PROMPT
+def first_that_fits(
+    choices: Iterable[tuple[list[Table], list[str]]], max_lines: int = SCREEN[1] - PROMPT
+) -> tuple[list[Table], list[str]]:
+    """The first of the choices, tables and the sentences below them, that has at most so many lines
+    on a small terminal; else the last one. By default there is room for the prompt.
+    """
+    for tables, lines in choices:
+        if height(tables, lines) <= max_lines:
+            break
+    return tables, lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from rich.table import Table
@@ -16,7 +17,7 @@ from ackclock.report.page import Block, Cell, Chart, Column, Facts, Listing, Pag
 from ackclock.report.page import Table as PageTable
 from ackclock.simulation.goals import TARGET_MET, targets_of_goal
 from ackclock.simulation.household import NEVER, TARGETS
-from ackclock.terminal import SCREEN, TextBelow, ToType, height, text_table
+from ackclock.terminal import SCREEN, TextBelow, ToType, first_that_fits, text_table
 
 if TYPE_CHECKING:
     from ackclock.documents.advise import Advice, AdviceStep, Advised, Effect, OfLoad, UnjudgedAdvice
@@ -215,16 +216,12 @@ def screen(document: Advice) -> tuple[list[Table], list[str]]:
     limits = named(document.get("limitations", ()), with_command=not unless)
     # In one line: the guards of the change need the room.
     last = [*([" ".join([*unless, *limits])] if unless or limits else []), _brief_verdict(document)]
-    for (keeps, by_itself), beyond in _GUARDS.items():
-        lines = [
-            *to_type(first["steps"], keeps=keeps, by_itself=by_itself),
-            *device,
-            f"`--all` has {beyond}{others}.",
-            *last,
-        ]
-        if height([table], lines) <= SCREEN[1]:
-            return [table], lines
-    return [table], [f"`--all` has the commands{others}.", *last]
+    guarded = (
+        [*to_type(first["steps"], keeps=keeps, by_itself=by_itself), *device, f"`--all` has {beyond}{others}.", *last]
+        for (keeps, by_itself), beyond in _GUARDS.items()
+    )
+    choices = chain(guarded, [[f"`--all` has the commands{others}.", *last]])
+    return first_that_fits((([table], lines) for lines in choices), SCREEN[1])
 
 
 _GUARDS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from ackclock.comparison import household_answer, verdict
@@ -11,7 +12,7 @@ from ackclock.comparison.terminal_tables import RankingColumn, measured_table, o
 from ackclock.comparison.transports import named
 from ackclock.limitations import facts_of, sentence
 from ackclock.simulation.household import LONG_RTT
-from ackclock.terminal import GAP, SCREEN, height, text_table
+from ackclock.terminal import GAP, SCREEN, first_that_fits, height, text_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -94,13 +95,14 @@ def _fitted(
     """The tables with as many rows as there is room for, the sentences that fit, the most important
     first, and the last ones in any case.
     """
-    found = next((of for rows in range(MIN_ROWS, 0, -1) if height(of := tables(rows), last) <= MAX_LINES), tables(1))
+    found, _ = first_that_fits(((tables(rows), last) for rows in range(MIN_ROWS, 0, -1)), MAX_LINES)
     kept: list[str] = []
     for text in sentences:
         if height(found, [*kept, text, *last]) <= MAX_LINES:
             kept.append(text)
-    more = (of for rows in range(MAX_ROWS, MIN_ROWS, -1) if height(of := tables(rows), [*kept, *last]) <= MAX_LINES)
-    return next(more, found), [*kept, *last]
+    below = [*kept, *last]
+    more = ((tables(rows), below) for rows in range(MAX_ROWS, MIN_ROWS, -1))
+    return first_that_fits(chain(more, [(found, below)]), MAX_LINES)
 
 
 def _ranking(document: Document, rows: int, labels: Sequence[str | None]) -> Table:

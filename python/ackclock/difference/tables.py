@@ -11,7 +11,7 @@ from ackclock.axis_titles import column_title, within
 from ackclock.format import figure, joined, range_text
 from ackclock.report.page import Cell, Chart, Column, Page, Section
 from ackclock.report.page import Table as PageTable
-from ackclock.terminal import fits, text_table
+from ackclock.terminal import first_that_fits, text_table
 
 if TYPE_CHECKING:
     from ackclock.documents.diff import FigureDifference, RunDifference
@@ -39,11 +39,9 @@ def tables(document: RunDifference, *, all_rows: bool = True) -> list[Table]:
         return [_table(rows)]
     unequal = [row for row in rows if row["method"] != "equal"]
     shown = [row for row in unequal if row["differs"] == unequal[0]["differs"]][:SCREEN_ROWS]
-    while True:
-        table = _screen(shown, len(rows))
-        if len(shown) <= 1 or fits([table], lines(document)):
-            return [table]
-        shown = shown[:-1]
+    numbers = range(len(shown), 0, -1) or [0]
+    found, _ = first_that_fits(([_screen(shown[:number], len(rows))], lines(document)) for number in numbers)
+    return found
 
 
 def _title(row: FigureDifference) -> str:

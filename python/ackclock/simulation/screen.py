@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -12,7 +13,7 @@ from ackclock.format import column_ms, column_percent, joined, many, rate, signi
 from ackclock.simulation.apps import felt_of_alike, responsiveness_sentence
 from ackclock.simulation.terminal_tables import utilization
 from ackclock.statistics import mean_of_known
-from ackclock.terminal import fits, text_table
+from ackclock.terminal import first_that_fits, text_table
 
 if TYPE_CHECKING:
     from ackclock.documents.simulate import ExplainedRun, Household
@@ -42,11 +43,8 @@ def screen(
     # What is left out first where the screen is too small for all.
     choices: list[list[Table]] = [[*felt, flows, *hops], [*felt, flows], [flows, *hops], [*felt], [flows]]
     fewest = [_REST, *limits, *(verdict or reasons[:1])]
-    for tables in choices:
-        for kept in (lines, [_REST, *limits, *reasons[:1], *verdict], fewest):
-            if fits(tables, kept):
-                return tables, kept
-    return felt[:1] or [flows], fewest
+    below = (lines, [_REST, *limits, *reasons[:1], *verdict], fewest)
+    return first_that_fits([*product(choices, below), (felt[:1] or [flows], fewest)])
 
 
 def _alike(name: str) -> str:

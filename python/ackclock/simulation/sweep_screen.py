@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ackclock.format import milliseconds, percent, rate, setting
 from ackclock.simulation.terminal_tables import points_table
-from ackclock.terminal import PROMPT, SCREEN, height
+from ackclock.terminal import SCREEN, first_that_fits
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,15 +24,9 @@ def sweep_screen(document: Mapping[str, Any]) -> tuple[list[Table], list[str]]:
     """As many of the points as there is room for, and the sentences below them."""
     points = document["cells"]
     ranges = [text for name, title, of in _FIGURES if (text := _range(points, name, title, of))]
-    whole = [points_table(document)]
-    if height(whole, ranges) <= SCREEN[1] - PROMPT:
-        return whole, ranges
     lines = [f"`--all` prints all {len(points)} points; the report draws them.", *ranges]
-    for rows in range(min(len(points), SCREEN[1]), 1, -1):
-        tables = [points_table({"cells": points[:rows]})]
-        if height(tables, lines) <= SCREEN[1] - PROMPT:
-            break
-    return tables, lines
+    part = (([points_table({"cells": points[:rows]})], lines) for rows in range(min(len(points), SCREEN[1]), 1, -1))
+    return first_that_fits(chain([([points_table(document)], ranges)], part))
 
 
 def _range(points: Sequence[Mapping[str, Any]], name: str, title: str, text: Callable[[float], str]) -> str:
