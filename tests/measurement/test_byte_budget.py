@@ -13,10 +13,10 @@ from ackclock.input.document import Document
 from ackclock.measurement import test_runner
 from ackclock.measurement.budget import Pace, bounded, cost, used_bytes
 from ackclock.measurement.capacity import CapacitySearch
-from ackclock.measurement.plan import TESTS, plan_of
+from ackclock.measurement.plan import plan_of
 from ackclock.measurement.session import Session
 
-LOADING = [name for name in TESTS if name != "path"]
+LOADING = ["delay", "capacity", "steps", "tcp", "bidirectional", "flows", "latency", "transfers"]
 
 
 class MeteredPath:

@@ -40,16 +40,6 @@ def variants() -> tuple[str, ...]:
     return _names("variants")
 
 
-def recoveries() -> tuple[str, ...]:
-    """The engine's loss recoveries."""
-    return _names("recoveries")
-
-
-def slow_starts() -> tuple[str, ...]:
-    """The engine's slow starts."""
-    return _names("slow_starts")
-
-
 def queues() -> tuple[str, ...]:
     """The engine's queues."""
     return _names("queues")

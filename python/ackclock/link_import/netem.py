@@ -61,7 +61,6 @@ class Netem:
     """What was not understood, a sentence each."""
     pitfalls: list[str] = field(default_factory=list)
     """Numbers that mean something else than they seem to."""
-    is_limit_typed: bool = False
 
 
 def read_netem(words: Sequence[str]) -> Netem:
@@ -160,7 +159,6 @@ class _Reader:
 
     def limit(self) -> None:
         self.netem.limit = max(0, int(qdisc_syntax.integer(self.value("limit").removesuffix("p"))))
-        self.netem.is_limit_typed = True
 
     def distribution(self) -> None:
         self.netem.distribution = self.value("distribution")

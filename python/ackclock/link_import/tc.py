@@ -75,7 +75,7 @@ def _directions(state: TcState, setup: PathSetup, egress: Side | None) -> None:
             setup.differ(None, f"{ifb}: a further interface that has what arrives: {redirected[side]} is imported")
         elif ifb in state.interfaces:
             redirected[side] = ifb
-            _add(setup, side, Walk(ifb, state.interfaces[ifb], setup, is_ifb=True).stages())
+            _add(setup, side, Walk(ifb, state.interfaces[ifb], setup).stages())
     for device in received:
         walk = Walk(device, state.interfaces[device], setup)
         _add(setup, _other(sides.get(device)), walk.policers([INGRESS, "ingress", "ffff:fff2"]))

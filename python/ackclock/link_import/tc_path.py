@@ -39,13 +39,11 @@ class Walk:
 
     Attributes:
         there: what hangs on the interface.
-        is_ifb: packets arrive by a redirection.
     """
 
     device: str
     there: Interface
     setup: PathSetup
-    is_ifb: bool = False
 
     def __post_init__(self) -> None:
         self.queues = QueueReader(self.setup, self.device)

@@ -36,10 +36,6 @@ RTT_KEYWORDS = {
 PIE_GAIN = 16
 """tc's alpha and beta of pie are sixteenths."""
 CAKE_TARGET_SHARE = 20
-DUALPI2_VALUES = {
-    **dict.fromkeys(("limit", "l4s_ect", "alpha", "beta", "coupling_factor"), qdisc_syntax.word),
-    **dict.fromkeys(("target", "tupdate", "step_thresh", "min_qlen_step", "classic_protection"), qdisc_syntax.word),
-}
 
 
 def plain_words(words: Sequence[str]) -> list[str]:

@@ -15,18 +15,6 @@ from ackclock.input.document import Document, read_document
 from ackclock.input.objects import time_text
 from ackclock.input.units import PS_PER_S, rate_bps, size_bytes
 
-TESTS = {
-    "path": "TTL-limited probes: RTT and loss of each hop, capacity of the link before it",
-    "delay": "one-way delay in both directions at 4 kb/s: 20 bytes of payload every 40 ms",
-    "capacity": "evenly paced UDP above the path's capacity, one direction at a time: capacity and buffer",
-    "steps": "evenly paced UDP at shares of the capacity: delay and loss below it",
-    "tcp": "a TCP bulk transfer for each congestion control, socket buffer and direction",
-    "bidirectional": "concurrent TCP bulk transfers in both directions",
-    "flows": "several concurrent TCP bulk transfers, one direction at a time",
-    "latency": "RTT and one-way delay while TCP fills the path, one direction at a time: responsiveness",
-    "transfers": "TCP transfers of several sizes in sequence: completion times",
-}
-"""The tests by name, in their order; the path is idle before each."""
 AUTO = "auto"
 
 

@@ -23,8 +23,8 @@ def _true(value: float, holds: bool, why: str) -> Evaluate:
     return lambda claim: Evidence(interval([value]), why, holds=holds, by="arithmetic")
 
 
-def _k(reverse_bps: float, ack_bytes: float, data_bytes: float = PACKET_BYTES) -> float:
-    return closed_forms.normalized_bandwidth_ratio(FORWARD_BPS, reverse_bps, data_bytes, ack_bytes)
+def _k(reverse_bps: float, ack_bytes: float) -> float:
+    return closed_forms.normalized_bandwidth_ratio(FORWARD_BPS, reverse_bps, PACKET_BYTES, ack_bytes)
 
 
 def _k_claim(reverse_bps: float, ack_bytes: float) -> Evaluate:
