@@ -14,7 +14,9 @@ import pytest
 
 import ackclock
 from ackclock import cli
+from ackclock.errors import InputError
 from ackclock.hunting import value_of, verification
+from ackclock.hunting.evaluation import Store
 from ackclock.hunting.objectives import NAMED
 from ackclock.input.scenario.draft import read_draft
 from ackclock.terminal import PROMPT, SCREEN
@@ -126,6 +128,12 @@ def test_killed_hunt_continues_to_the_same_document(tmp_path: Path) -> None:
     assert subprocess.run(command, check=False, capture_output=True).returncode == 0
     assert json.loads((folder / "hunt.json").read_text()) == whole
     assert kept.read_bytes() == (tmp_path / "whole/evaluations.jsonl").read_bytes()
+
+
+def test_line_of_an_interrupted_hunt_is_named_when_it_is_no_json(tmp_path: Path) -> None:
+    (tmp_path / "evaluations.jsonl").write_bytes(b'{"generation": 0, "elapsed_s": 1.0}\n{"case": "a"\n')
+    with pytest.raises(InputError, match="line 2 is not JSON"):
+        Store(tmp_path).open()
 
 
 def test_found_case_is_a_scenario_that_breaks_and_a_test_that_fails(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from ackclock.input.objects import Link, Time, plain, time_seconds, time_text
 from ackclock.input.scenario.draft import read_draft
 from ackclock.input.scenario.model import Scenario
 from ackclock.input.scenario.resolution import scenario_hash
+from ackclock.json_text import json_value
 from ackclock.result import Result
 from ackclock.simulation import run_files
 from ackclock.storage import atomic_files, run_kind, temporary_files
@@ -318,7 +318,7 @@ def emulate(
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False)
         if not done.stdout:
             raise RunFailed(f"the emulation ended with exit status {done.returncode}", "see standard error")
-        document = json.loads(done.stdout)
+        document = json_value(done.stdout)
         if "error" in document:
             raise from_document(document)
         if document["command"]["not_run"] is not None:

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ackclock.errors import AckclockError, RunFailed, from_document
+from ackclock.json_text import json_value
 
 if TYPE_CHECKING:
     from ackclock.documents.engine import ClientReport, EmulationReport
@@ -85,7 +86,7 @@ def in_child(attempt: Callable[[], T]) -> tuple[T, bool]:
         os.waitpid(child, 0)
     if not text:
         raise RunFailed("the emulation ended without a result", "see standard error")
-    document: Any = json.loads(text)
+    document = json_value(text)
     if "error" in document:
         raise from_document(document)
     return document, bool(signals.received)

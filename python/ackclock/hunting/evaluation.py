@@ -24,12 +24,14 @@ from ackclock.hunting.space import ABSENT, Settings
 from ackclock.hunting.table import VARY, Constraint, HuntTable, number_of
 from ackclock.input.scenario.draft import Draft, Point
 from ackclock.input.scenario.model import Scenario
+from ackclock.json_text import NotJson, json_value
 from ackclock.simulation import engine
 from ackclock.simulation.limits import explained
 from ackclock.simulation.metrics import of_run_with_jain
 from ackclock.simulation.plan import build_plan
 from ackclock.simulation.runner import executor
 from ackclock.storage.atomic_files import atomic_write
+from ackclock.storage.stored_files import damaged
 
 FILE = "evaluations.jsonl"
 FAR = 1e12
@@ -81,8 +83,11 @@ class Store:
         if path.exists():
             content = path.read_bytes()
             whole = content.rfind(b"\n") + 1
-            for line in content[:whole].splitlines():
-                self._take(json.loads(line))
+            for number, line in enumerate(content[:whole].splitlines(), 1):
+                try:
+                    self._take(json_value(line))
+                except NotJson as error:
+                    raise damaged(path, f"line {number} is not JSON ({error.reason})") from None
         self._file = path.open("r+b" if path.exists() else "wb")
         self._file.truncate(whole)
         self._file.seek(whole)

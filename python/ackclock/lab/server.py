@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ackclock.errors import InputError, RunFailed
+from ackclock.json_text import json_value
 
 HOST = "127.0.0.1"
 STATIC = Path(__file__).parent / "static"
@@ -166,11 +167,9 @@ def catalogue_with(link_files: Iterable[Path], files: Mapping[str, PageFile]) ->
     Raises:
         InputError: a link file is missing or invalid.
     """
-    import json
-
     from ackclock.lab.catalogue import json_text, link_entry
 
-    document = json.loads(files[CATALOGUE].content)
+    document = json_value(files[CATALOGUE].content)
     entries = [link_entry(path.stem, path) for path in link_files]
     names = {entry["name"] for entry in entries}
     document["links"] = entries + [link for link in document["links"] if link["name"] not in names]

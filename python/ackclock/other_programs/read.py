@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import json
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, not_readable
+from ackclock.json_text import NotJson, json_value
 from ackclock.other_programs.flent import is_flent, read_flent
 from ackclock.other_programs.iperf3 import is_iperf3, read_iperf3
 from ackclock.other_programs.model import ProgramTest
@@ -81,7 +81,7 @@ def _document(path: Path) -> Mapping[str, Any]:
         elif content.startswith(BZIP2):
             with bz2.open(BytesIO(content)) as packed:
                 content = _bounded(packed, path)
-        data = json.loads(content.decode("utf-8-sig"))
+        data = json_value(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise not_readable(error, path, allowed) from None
     except (zlib.error, EOFError) as error:
@@ -90,9 +90,8 @@ def _document(path: Path) -> Mapping[str, Any]:
         if error.errno is None:  # of the compression
             raise InputError(f"a damaged compressed file ({error})", allowed, file=str(path)) from None
         raise not_readable(error, path, allowed) from None
-    except (ValueError, RecursionError) as error:
-        where = getattr(error, "lineno", None)
-        raise InputError(f"no JSON ({str(error).splitlines()[0]})", allowed, file=str(path), line=where) from None
+    except NotJson as error:
+        raise InputError(f"no JSON ({error.reason})", allowed, file=str(path), line=error.line) from None
     if not isinstance(data, Mapping):
         raise InputError("JSON that is no table", allowed, file=str(path))
     return data

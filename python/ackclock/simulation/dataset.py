@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InputError, RunFailed
+from ackclock.json_text import json_value
 from ackclock.simulation import engine, run_files
 from ackclock.simulation.limits import explained
 from ackclock.simulation.run_list import ChunkWork, RunList
@@ -244,7 +245,7 @@ class Dataset:
         import polars as pl
 
         found = self.scan("summaries").filter(pl.col("run").is_in(list(numbers))).collect()
-        yield from map(json.loads, found["summary"])
+        yield from map(json_value, found["summary"])
 
     def metrics(self) -> list[list[dict[str, float]]]:
         """For each point the metrics of its runs, in the order of the seeds; a metric without a

@@ -6,12 +6,12 @@ InputError that names the file, the damage and the remedy.
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import InputError, not_readable
+from ackclock.json_text import NotJson, json_value
 from ackclock.storage.remote_folder import of
 
 if TYPE_CHECKING:
@@ -50,13 +50,11 @@ def parsed(content: bytes, path: Path) -> Any:
     text = _decoded(content, path)
     is_older = any(f'"{name}"' in text for name in FORMER_KEYS)
     try:
-        return json.loads(text, object_hook=_with_present_keys if is_older else None)
-    except json.JSONDecodeError as error:
-        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+        return json_value(text, _with_present_keys if is_older else None)
+    except NotJson as error:
+        if error.is_cut:
             raise damaged(path, f"the file is cut after {len(content)} bytes, inside its JSON") from None
-        raise damaged(path, f"the file is not JSON ({error.msg}, line {error.lineno})") from None
-    except RecursionError:
-        raise damaged(path, "the file is not JSON of a run (nested too deep)") from None
+        raise damaged(path, f"the file is not JSON ({error})") from None
 
 
 def _with_present_keys(table: dict[str, Any]) -> dict[str, Any]:

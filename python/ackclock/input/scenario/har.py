@@ -8,7 +8,6 @@ file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ackclock.errors import InputError, format_value, not_readable
+from ackclock.json_text import NotJson, json_value
 
 SUFFIX = ".har"
 MIN_BYTES = 100
@@ -69,14 +69,13 @@ def _read(path: Path, _changed_ns: int, size: int) -> tuple[tuple[str | int, ...
         raise InputError(f"a file of {size} bytes", f"a HAR file of at most {MAX_FILE_BYTES} bytes", file=str(path))
     content = path.read_bytes()
     try:
-        entries = json.loads(content)["log"]["entries"]
+        entries = json_value(content)["log"]["entries"]
         if not isinstance(entries, list):
             raise TypeError
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"text that is no JSON ({error.msg.lower()})", ALLOWED, file=str(path), line=error.lineno
-        ) from None
-    except (UnicodeDecodeError, RecursionError, KeyError, TypeError):
+    except NotJson as error:
+        text = f"text that is no JSON ({error.reason.lower()})"
+        raise InputError(text, ALLOWED, file=str(path), line=error.line) from None
+    except (KeyError, TypeError):
         raise InputError("no entries", ALLOWED, file=str(path)) from None
     responses = []
     for number, entry in enumerate(entries, 1):

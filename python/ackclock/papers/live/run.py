@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import signal
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ackclock.errors import RunFailed
 from ackclock.input.toml_writer import to_toml
+from ackclock.json_text import json_value
 from ackclock.papers.live.job import Job
 from ackclock.papers.live.summary import Audit, LiveSummary, StoredSummary
 from ackclock.storage import atomic_files
@@ -151,7 +151,7 @@ def _emulated(folder: Path, job: Job, stop: Event) -> EmulationAudit:
     if status not in (0, ENDED_BY_SIGTERM) or not out:
         statement = error.strip().splitlines() or ["it said nothing"]
         raise RunFailed(f"a live run ended with exit status {status}: {statement[-1][:MAX_OUTPUT]}")
-    document: EmulationAudit = json.loads(out)
+    document: EmulationAudit = json_value(out)
     return document
 
 
