@@ -190,6 +190,10 @@ class InputError(AckclockError):
         return "value" if found else "combination"
 
 
+class NoPath(InputError):
+    """Captures of two ends that have no packets in common, or clocks that cannot be related."""
+
+
 class UsageError(InputError):
     """A command line with a syntax error: an unknown option, a missing argument. Exit status 2."""
 
@@ -231,12 +235,12 @@ class Internal(AckclockError):
 
 
 @contextmanager
-def native_errors(*, file: str | None = None, option: str = "") -> Iterator[None]:
-    """Convert the engine's exceptions to this package's, field by field; `file` and `option` apply
-    where the engine gives none.
+def native_errors(*, file: str | None = None, refusal: type[InputError] = InputError) -> Iterator[None]:
+    """Convert the engine's exceptions to this package's, field by field; `file` applies where the
+    engine gives none.
 
-    Raises InputError for bad input, RunFailed for failed work and for a plan that the engine
-    refuses (this program wrote it).
+    Raises `refusal` for bad input, RunFailed for failed work and for a plan that the engine refuses
+    (this program wrote it).
     """
     from ackclock import _native
 
@@ -244,9 +248,9 @@ def native_errors(*, file: str | None = None, option: str = "") -> Iterator[None
         yield
     except _native.NativeError as error:
         bad_input = isinstance(error, _native.InputError) and not isinstance(error, _native.PlanError)
-        kind: type[AckclockError] = InputError if bad_input else RunFailed
+        kind: type[AckclockError] = refusal if bad_input else RunFailed
         fields = {name: getattr(error, name) for name in ("found", "allowed", "statement", "hint", "line", "key")}
-        raise kind._of(**fields, file=error.file or file, option=error.option or option) from None
+        raise kind._of(**fields, file=error.file or file, option=error.option) from None
 
 
 def from_document(document: Mapping[str, Any]) -> AckclockError:
@@ -283,13 +287,12 @@ def not_readable(
     return InputError(_found_there(error, "read"), allowed, file=str(file), option=option, code="file")
 
 
-def not_writable(error: OSError, file: str | os.PathLike[str], *, option: str = "") -> RunFailed:
+def not_writable(error: OSError, file: str | os.PathLike[str]) -> RunFailed:
     """The error for a file or folder that could not be written, with the remedy."""
     return RunFailed.problem(
         _found_there(error, "write"),
         _REMEDIES.get(error.errno or 0, "name another folder"),
         file=str(file),
-        option=option,
         code="disk",
     )
 

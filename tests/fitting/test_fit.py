@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import ackclock
-from ackclock.errors import InputError
+from ackclock.errors import NoPath
 from ackclock.fitting.prediction import verdict
 from ackclock.input.scenario.link_draws import draws_path
 from tests.support.captures import simulated_captures
@@ -128,7 +128,7 @@ def test_other_file_is_kept_when_it_has_the_name_of_the_link(ackclock, lossy, tm
 
 def test_captures_without_common_packets_raise_with_the_file(lossy, tmp_path):
     other = simulated_captures(tmp_path, flows=UPLOAD, duration="1 s")
-    with pytest.raises(InputError) as raised:
+    with pytest.raises(NoPath) as raised:
         ackclock.fit(lossy[0], other[1])
     assert raised.value.file in {str(lossy[0]), str(other[1])}
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import ackclock
-from ackclock.errors import InputError
+from ackclock.errors import InputError, NoPath
 from ackclock.fitting.hop import FittedHop
-from ackclock.fitting.media import CAPPED, Bucket, Medium, Search
+from ackclock.fitting.media import CAPPED, MAX_SHAPE, Bucket, Medium, Search
 from ackclock.fitting.medium_fit import MediumFit, with_all_drops_at_queue
 from ackclock.fitting.parameters import Parameter, path_of
 from ackclock.fitting.prediction import Ends, Observed, Transfers
@@ -168,6 +169,27 @@ def test_losses_may_be_a_queues_where_neither_rate_nor_policer_is_known(gaps, ra
     assert (found is not None) is is_doubtful
     assert found is None or (found.loss == {"up": lossy} and not found.policer)
     assert with_all_drops_at_queue(FittedHop(), fit, "down") is None
+
+
+def test_replay_without_arrivals_is_unlike_the_input_and_other_refusals_end_the_fit():
+    observed = Observed(2e6, 60.0, 0.01, 40.0, 50.0, 50.0)
+
+    def refuse(error: InputError) -> Search:
+        def replay_fit(captures: Any) -> Any:
+            raise error
+
+        fit: Any = None
+        source: Any = SimpleNamespace(replay_fit=replay_fit)
+        replay: Any = SimpleNamespace(simulated=lambda *_: observed, captured=lambda *_: [])
+        seen = Transfers("down", 1, 15.0, observed)
+        search = Search(Medium("a cap", standard=CAPPED), FittedHop(), seen, "cubic", 20.0, fit, source)
+        search.replay = replay
+        return search
+
+    link: Any = None
+    assert refuse(NoPath.problem("no packets in common", "")).distance_of(link, 1.0) == MAX_SHAPE
+    with pytest.raises(InputError, match="no capture"):
+        refuse(InputError.problem("no capture", "")).distance_of(link, 1.0)
 
 
 def test_draws_of_a_medium_set_its_rates(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ackclock.errors import native_errors
+from ackclock.errors import NoPath, native_errors
 from ackclock.fitting.parameters import DRAWS
 
 if TYPE_CHECKING:
@@ -35,11 +35,13 @@ def engine_fit(
     """The runs and the parameters of the link, as the engine reports them.
 
     `only`: the filter of each capture.
+
+    Raises NoPath: a capture has no partner, or a pair shows no path. InputError: one is unreadable.
     """
     from ackclock import _native
 
     ends = [_end(name, filter_of) for name, filter_of in zip(names, only, strict=True)]
-    with native_errors():
+    with native_errors(refusal=NoPath):
         return _native.fit_link(ends, None if error_s is None else error_s * 1e9, draws, seed)
 
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
-from ackclock.errors import InputError, InvalidValue
+from ackclock.errors import InvalidValue, NoPath
 from ackclock.fitting.hop import FittedHop
 from ackclock.fitting.parameters import (
     MIN_PACKETS_BYTES,
@@ -314,7 +314,7 @@ class Search:
             names = self.replay.captured(link, self.variant, seed, Path(folder) / "run")
             try:
                 return self.source.replay_fit(names)
-            except InputError:
+            except NoPath:
                 return None
 
     def delay_of(self, rate: float, queue: float, *, shape: bool = True) -> float:
