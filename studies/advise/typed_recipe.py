@@ -1,6 +1,6 @@
 """A printed recipe on models of the machines, and the scenario that the typed lines make.
 
-The lines are the text of the advice's document, read by `ackclock.export.machine`; what an
+The lines are the text of the advice's document, read by `studies.advise.machine`; what an
 interface is for stands in the printed preconditions. The scenario is made from what the machines
 are afterwards (qdiscs, routes, sysctls, options of programs), and from nothing else of the advice:
 a line that is missing, or does something else than the advice means, changes what is simulated.
@@ -17,11 +17,11 @@ from typing import Any
 
 from ackclock.advisor.situation import Situation
 from ackclock.comparison.socket_buffers import CORE_MAX, MEM_MIN, WMEM_DEFAULT, HostBuffers
-from ackclock.export.machine import Machine, RootQdisc, Shell
-from ackclock.export.windows_machine import Prompt, WindowsMachine
 from ackclock.input.scenario.draft import draft_of
 from ackclock.input.scenario.hosts import Tcp
 from ackclock.input.variant_groups import KERNEL_NAMES
+from studies.advise.machine import Machine, RootQdisc, Shell
+from studies.advise.windows_machine import Prompt, WindowsMachine
 
 Data = dict[str, Any]
 LINUX, WINDOWS = "linux", "windows"

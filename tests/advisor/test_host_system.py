@@ -16,7 +16,7 @@ from ackclock.advisor.race import Entry, Runs
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
 from ackclock.advisor.windows_commands import INTERFACE, TCPIP, WindowsCommand
-from ackclock.export.windows_machine import Prompt, WindowsMachine
+from studies.advise.windows_machine import Prompt, WindowsMachine
 
 HOSTS = library.list_hosts()
 VARIED: tuple[dict[str, Any], ...] = (

@@ -19,8 +19,8 @@ from ackclock.advisor.actions import WHO, candidates
 from ackclock.advisor.commands import DEVICE, AutoUndo
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
-from ackclock.export.machine import INGRESS, Machine, Shell
 from ackclock.export.qdisc_syntax import FLAGS, VALUES, Value
+from studies.advise.machine import INGRESS, Machine, Shell
 from studies.virtual_kernel import build, uml
 from tests.advisor.test_recipes_on_a_machine import SITUATIONS, devices_of
 from tests.support.recipe_grammar import SYSCTLS

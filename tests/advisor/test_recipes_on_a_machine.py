@@ -15,8 +15,8 @@ from ackclock.advisor.actions import WHO, Action, Change, candidates
 from ackclock.advisor.race import compatible
 from ackclock.advisor.recipe import Recipe
 from ackclock.advisor.situation import situation_of
-from ackclock.export.machine import Machine, Shell
 from ackclock.input.units import rate_bps, size_bytes, time_ps
+from studies.advise.machine import Machine, Shell
 from tests.advisor import test_order
 from tests.advisor.test_recipes import ADSL, HOUSEHOLD, TWO
 from tests.support.recipe_grammar import SYSCTLS

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from docsite import parts
+from docsite.keys import keys
 
 from ackclock.explanations import explanations
 from ackclock.export.tc_queue import WRITERS
 from ackclock.input import catalogue
 from ackclock.input.checked_table import kinds
-from ackclock.input.keys import keys
 from tests.docs.test_docs import page_of
 from tests.support import ROOT
 

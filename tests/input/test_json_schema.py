@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from ackclock import cli
 from ackclock.errors import InputError
 from ackclock.input.document import Document
-from ackclock.input.json_schema import KINDS, each_key, json_schema
+from ackclock.input.json_schema import KINDS, json_schema
 from ackclock.input.link.names import PACKAGED
 from ackclock.measurement.plan import plan_of
 from tests.support import ROOT
@@ -36,7 +36,9 @@ def errors(kind: str, document: Any) -> list[str]:
 def test_schema_is_valid_and_every_key_has_text_and_valid_examples(kind: str) -> None:
     schema = SCHEMAS[kind]
     Draft202012Validator.check_schema(schema)
-    for table, name, of_key in each_key(schema):
+    tables = {"": schema, **schema["$defs"]}
+    keys = [(table, name, of_key) for table, of in tables.items() for name, of_key in of["properties"].items()]
+    for table, name, of_key in keys:
         assert of_key["description"].endswith("."), (table, name)
         examples = [*of_key["examples"], *([of_key["default"]] if "default" in of_key else [])]
         for example in examples:

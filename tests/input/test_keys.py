@@ -1,10 +1,10 @@
 """The keys of tables, and the pages that have them."""
 
 import pytest
+from docsite import keys as of_keys
 
 from ackclock import _native
 from ackclock.errors import InputError
-from ackclock.input import keys as of_keys
 from ackclock.input.checked_table import kinds
 from tests.support import ROOT
 

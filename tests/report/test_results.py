@@ -16,6 +16,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from docsite.keys import keys as keys_of
 
 import ackclock
 from ackclock import (
@@ -35,7 +36,6 @@ from ackclock import (
 )
 from ackclock.errors import InputError
 from ackclock.input import objects
-from ackclock.input.keys import keys as keys_of
 from ackclock.input.scenario.hosts import tcp_keys
 from ackclock.storage import run_kind
 

@@ -13,7 +13,7 @@ from typing import Any
 class Key:
     """A key of a table in a link file, scenario or plan of a measurement.
 
-    >>> from ackclock.input.keys import keys
+    >>> from docsite.keys import keys
     >>> next(key for key in keys("CoDel") if key.name == "target").default
     '"5 ms"'
     """

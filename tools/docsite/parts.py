@@ -58,13 +58,13 @@ def kinds(where: str) -> str:
 @part
 def own_keys(where: str) -> str:
     """The keys of a table that Rust reads beside those of [tcp]."""
-    from ackclock.input.keys import keys as keys_of
+    from docsite.keys import keys as keys_of
 
     return _keys(where, {key.name for key in keys_of("TcpKeys")})
 
 
 def _keys(model: str, left_out: Container[str] = ()) -> str:
-    from ackclock.input.keys import keys as keys_of
+    from docsite.keys import keys as keys_of
 
     rows = []
     for key in keys_of(model):
@@ -125,7 +125,7 @@ def catalogue(kind: Kind) -> str:
 def hosts() -> str:
     """Every key of [tcp] with its value in each host stack."""
     from ackclock.input import catalogue as engine
-    from ackclock.input.keys import keys as keys_of
+    from docsite.keys import keys as keys_of
 
     files = {name: _host(name) for name in engine.hosts()}
     rows = []
@@ -138,7 +138,7 @@ def hosts() -> str:
 
 def _host(name: str) -> dict[str, str]:
     from ackclock.input.catalogue import HOSTS
-    from ackclock.input.keys import toml
+    from docsite.keys import toml
 
     file = tomllib.loads((HOSTS / f"{name}.toml").read_text("utf-8"))
     return {key: toml(value) for key, value in {**file.get("tuning", {}), **file["tcp"]}.items()}

@@ -6,7 +6,6 @@ A schema has keys, types, units and ranges; what depends on several keys is chec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ackclock import _native
@@ -54,16 +53,3 @@ def _top(title: str, table: Schema) -> Schema:
         **({"required": table["required"]} if "required" in table else {}),
         "additionalProperties": False,
     }
-
-
-def each_key(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
-    """All keys of a schema: the table (empty for the top), the key and its schema.
-
-    >>> rows = each_key(json_schema("link"))
-    >>> next(of["x-unit"] for table, name, of in rows if (table, name) == ("CoDel", "target"))
-    'time'
-    """
-    tables = {"": schema, **schema["$defs"]}
-    for table, of_table in tables.items():
-        for name, of_key in of_table["properties"].items():
-            yield table, name, of_key
