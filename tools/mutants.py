@@ -2,9 +2,12 @@
 tests of its crate, which have to fail.
 
 The mutants are made in a copy of the tree, so that an interruption leaves nothing behind. Outcomes
-are kept in a file of JSON lines: a further run goes on with the mutants that have none. Their order
-is that of a hash, so that any first part is a sample. A survivor needs a line with its reason in
-tools/mutants-survivors.txt; without one the status is 1.
+are kept in a file of JSON lines: a further run goes on with the mutants that have none, and with
+those that survived. Their order is that of a hash, so that any first part is a sample. A survivor
+needs a line with its reason in tools/mutants-survivors.txt; without one the status is 1.
+
+The first build of a crate's tests takes minutes; then a mutant takes the time of one build of its
+crate, and one more if the tests of its modules do not detect it.
 
     python tools/mutants.py recovery --part 1/8 --minutes 60 --kept runs/mutants.jsonl
     python tools/mutants.py classify --match 'impatient_rto' --kept runs/mutants.jsonl
@@ -25,6 +28,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 
 ROOT = Path(__file__).resolve().parents[1]
 SURVIVORS = ROOT / "tools" / "mutants-survivors.txt"
@@ -38,7 +42,11 @@ SETS = {
 }
 """The crate whose tests have to fail, and the sources, by the name of a set."""
 UNVIABLE, CAUGHT, SURVIVED, TIMEOUT = "unviable", "caught", "survived", "timeout"
-TEST_TIMEOUT_S = 600.0
+MAX_TEST_S = 600.0
+KINDS_OF_TEST = (("--lib",), ("--test", "suite"))
+"""Options of `cargo test`: the tests in a crate's modules, and those of its public interface."""
+NOT_BUILT = ("docs/", "lab/")
+"""Folders of the tree that no crate reads."""
 
 SWAPS = {
     "<": ("<=", ">="),
@@ -60,7 +68,7 @@ _OPERATOR = re.compile(r"(?<= )(<=|>=|==|!=|&&|\|\||\+=|-=|[<>+\-*/])(?= )|(?<= 
 _NEGATION = re.compile(r"(?<=[ (|])!(?=[\w(])")
 _NUMBER = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d[\d_]*)?)(?![\w.]|\.\w)")
 _FUNCTION = re.compile(r"\bfn (\w+)[^;{}]*?(?:-> ([^{;]+?))? (?:where [^{]*)?\{")
-_DEFAULTS = {"bool": ("true", "false"), "()": ("",)}
+_DEFAULTS = {"bool": ("true", "false"), "()": ("",), "Verdict": ("None",)}
 _NUMERIC = re.compile(r"[ui](8|16|32|64|size)|f64|f32")
 
 
@@ -194,6 +202,10 @@ def reasons(text: str) -> dict[str, str]:
     return known
 
 
+class TestsFailError(Exception):
+    """The tests of a crate fail, or cannot be built, without a mutant."""
+
+
 class Bench:
     """A copy of the tree's files in git, in which mutants are built and tested."""
 
@@ -201,56 +213,120 @@ class Bench:
         self.crate = crate
         self.tree = COPY / "tree"
         self.cargo = shlex.split(os.environ.get("CARGO", "cargo"))
+        self.limits_s: dict[Sequence[str], float] = {}
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
-        for name in filter(None, listed.decode().split("\0")):
-            source, copy = ROOT / name, self.tree / name
-            if not source.is_file() or name.startswith(("docs/", "python/", "studies/", "lab/")):
-                continue
-            content = source.read_bytes()
+        names = {name for name in listed.decode().split("\0") if name and not name.startswith(NOT_BUILT)}
+        names = {name for name in names if (ROOT / name).is_file()}
+        for copy in [path for path in self.tree.rglob("*") if path.is_file()]:
+            if copy.relative_to(self.tree).as_posix() not in names:
+                copy.unlink()
+        digest = hashlib.sha256()
+        for name in sorted(names):
+            content, copy = (ROOT / name).read_bytes(), self.tree / name
+            if name.startswith(("crates/", "Cargo")):
+                digest.update(f"{name} {len(content)}\n".encode() + content)
             if not copy.is_file() or copy.read_bytes() != content:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(content)
+        self.digest = digest.hexdigest()
 
-    def test(self, mutant: Mutant | None) -> tuple[str, list[str]]:
-        """The outcome, and the first tests that failed."""
-        if mutant is None:
-            return self._run()
+    def test(self, mutant: Mutant) -> tuple[str, list[str]]:
+        """The outcome, and the first test that failed. The tests of the changed module come first,
+        then those of all modules, then those of the public interface, which take another build.
+
+        Raises TestsFailError: tests fail, or cannot be built, without a mutant.
+        """
         file = self.tree / mutant.file
         source = file.read_text("utf-8")
-        try:
-            file.write_text(mutant.apply(source), "utf-8")
-            return self._run()
-        finally:
-            file.write_text(source, "utf-8")
+        for kind in KINDS_OF_TEST:
+            self._check(kind)
+            try:
+                file.write_text(mutant.apply(source), "utf-8")
+                program, errors = self._built(kind)
+                if program is None:
+                    return UNVIABLE, errors
+                for names in ((module_of(mutant.file),), ()) if kind == KINDS_OF_TEST[0] else ((),):
+                    outcome, failed = self._tested(program, names, self.limits_s[kind])
+                    if outcome != SURVIVED:
+                        return outcome, failed
+            finally:
+                file.write_text(source, "utf-8")
+        return SURVIVED, []
 
-    def _run(self) -> tuple[str, list[str]]:
+    def _check(self, kind: Sequence[str]) -> None:
+        """These tests pass without a mutant; of an equal tree this is known from the last time. A
+        mutant may take five times as long.
+        """
+        if kind in self.limits_s:
+            return
+        kept = COPY / f"{self.crate}{kind[-1]}.json"
+        if kept.is_file() and (known := json.loads(kept.read_text("utf-8")))["digest"] == self.digest:
+            self.limits_s[kind] = known["limit_s"]
+            return
+        print(f"{self.crate} {' '.join(kind)}: without a mutant; the first build takes minutes", flush=True)
+        begun = time.monotonic()
+        program, failed = self._built(kind)
+        built_s, begun = time.monotonic() - begun, time.monotonic()
+        outcome, failed = (UNVIABLE, failed) if program is None else self._tested(program, (), MAX_TEST_S)
+        test_s = time.monotonic() - begun
+        if outcome != SURVIVED:
+            raise TestsFailError(f"{self.crate}: the tests fail without a mutant: {outcome} {' '.join(failed)}")
+        print(f"{self.crate} {' '.join(kind)}: built in {built_s:.0f} s, tests took {test_s:.0f} s", flush=True)
+        self.limits_s[kind] = min(MAX_TEST_S, 5.0 * test_s + 10.0)
+        kept.write_text(json.dumps({"digest": self.digest, "limit_s": self.limits_s[kind]}), "utf-8")
+
+    def _built(self, kind: Sequence[str]) -> tuple[str | None, list[str]]:
+        """The program of these tests; None and the compiler's first words if it cannot be built."""
         environment = {
             **os.environ,
             "CARGO_TARGET_DIR": str(COPY / "target"),
             "CARGO_PROFILE_DEV_OPT_LEVEL": "1",
             "CARGO_PROFILE_DEV_DEBUG": "0",
-            "PROPTEST_RNG_SEED": "1",
-            "RUST_BACKTRACE": "0",
         }
-        command = [*self.cargo, "test", "--quiet", "--offline", "--package", self.crate, "--lib", "--test", "suite"]
-        built = subprocess.run([*command, "--no-run"], cwd=self.tree, env=environment, capture_output=True)
+        command = [*self.cargo, "test", "--quiet", "--offline", "--package", self.crate, *kind, "--no-run"]
+        command += ["--message-format", "json"]
+        built = subprocess.run(command, cwd=self.tree, env=environment, capture_output=True, text=True)
+        messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
         if built.returncode:
-            return UNVIABLE, built.stderr.decode("utf-8", "replace").splitlines()[:3]
-        try:
-            tested = subprocess.run(
-                [*command, "--no-fail-fast"],
-                cwd=self.tree,
-                env=environment,
-                capture_output=True,
-                timeout=TEST_TIMEOUT_S,
-            )
-        except subprocess.TimeoutExpired:
+            errors = [str(one["message"]["message"]) for one in messages if one["reason"] == "compiler-message"]
+            return None, errors[:1] or built.stderr.splitlines()[:3]
+        return next(one["executable"] for one in messages if one.get("executable")), []
+
+    def _tested(self, program: str, names: Sequence[str], limit_s: float) -> tuple[str, list[str]]:
+        """The outcome of the tests whose names have one of `names`, up to the first that fails."""
+        environment = {**os.environ, "PROPTEST_RNG_SEED": "1", "RUST_BACKTRACE": "0"}
+        folder = self.tree / "crates" / self.crate.removeprefix("ackclock-")
+        running = subprocess.Popen(
+            [program, *names], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        late = Timer(limit_s, running.kill)
+        late.start()
+        failed = ""
+        with running:
+            for line in running.stdout or ():
+                if found := re.fullmatch(r"test (\S+)(?: - .*)? \.\.\. FAILED\n", line):
+                    failed = found.group(1)
+                    break
+            if failed:
+                running.kill()
+        is_late = late.finished.is_set()
+        late.cancel()
+        if failed:
+            return CAUGHT, [failed]
+        if is_late:
             return TIMEOUT, []
-        if tested.returncode == 0:
-            return SURVIVED, []
-        output = tested.stdout.decode("utf-8", "replace")
-        failed = re.findall(r"^    ([\w:]+)$", output, re.MULTILINE)
-        return CAUGHT, sorted(set(failed))
+        # An abort, such as of a stack that is used up, names no test.
+        return (CAUGHT, [f"status {running.returncode}"]) if running.returncode else (SURVIVED, [])
+
+
+def module_of(file: str) -> str:
+    """The module of a source file, as the names of its tests begin.
+
+    >>> module_of("crates/core/src/queue/codel.rs"), module_of("crates/trace/src/join/mod.rs")
+    ('queue::codel::', 'join::')
+    """
+    path = file.split("/src/", 1)[1].removesuffix(".rs").removesuffix("/mod")
+    return path.replace("/", "::") + "::"
 
 
 def main() -> int:
@@ -271,6 +347,7 @@ def main() -> int:
             outcome = json.loads(line)
             kept[outcome["key"]] = outcome
     status = 0
+    crates: dict[str, Bench] = {}
     for name in options.sets or SETS:
         crate, paths = SETS[name]
         mutants = [one for one in all_mutants(paths) if re.search(options.match, one.key)]
@@ -278,25 +355,31 @@ def main() -> int:
         if options.list:
             print("\n".join(one.key for one in mutants))
             continue
-        left = [one for one in mutants if one.key not in kept]
-        if left and time.monotonic() - begun < 60.0 * options.minutes:
-            bench = Bench(crate)
-            outcome, failed = bench.test(None)
-            if outcome != SURVIVED:
-                print(f"{name}: the tests fail without a mutant: {outcome} {' '.join(failed)}")
+        # A survivor without a reason may have a test by now.
+        survived = {key for key, one in kept.items() if one["outcome"] == SURVIVED and not known.get(key)}
+        left = [one for one in mutants if one.key not in kept] + [one for one in mutants if one.key in survived]
+        print(f"{name}: {len(mutants)} mutants, {len(left)} to test", flush=True)
+        for number, mutant in enumerate(left, 1):
+            if time.monotonic() - begun > 60.0 * options.minutes:
+                break
+            if crate not in crates:
+                crates[crate] = Bench(crate)
+            since = time.monotonic()
+            try:
+                outcome, failed = crates[crate].test(mutant)
+            except TestsFailError as error:
+                print(error)
                 return 2
-            for mutant in left:
-                if time.monotonic() - begun > 60.0 * options.minutes:
-                    break
-                outcome, failed = bench.test(mutant)
-                kept[mutant.key] = {"key": mutant.key, "line": mutant.line, "outcome": outcome, "failed": failed[:5]}
-                options.kept.parent.mkdir(parents=True, exist_ok=True)
-                with options.kept.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(kept[mutant.key]) + "\n")
-                print(f"{outcome:9} {mutant.key} {' '.join(failed[:2])}", flush=True)
+            took = time.monotonic() - since
+            kept[mutant.key] = {"key": mutant.key, "line": mutant.line, "outcome": outcome, "failed": failed[:5]}
+            options.kept.parent.mkdir(parents=True, exist_ok=True)
+            with options.kept.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(kept[mutant.key]) + "\n")
+            print(f"{number}/{len(left)} {took:4.0f} s {outcome:9} {mutant.key} {' '.join(failed[:1])}", flush=True)
         done = [kept[one.key] for one in mutants if one.key in kept]
         counts = Counter(str(one["outcome"]) for one in done)
-        print(f"{name}: {len(mutants)} mutants, {', '.join(f'{n} {what}' for what, n in sorted(counts.items()))}")
+        total = f"{len(done)} of {len(mutants)} mutants judged"
+        print(f"{name}: {total}{''.join(f', {n} {what}' for what, n in sorted(counts.items()))}", flush=True)
         unexplained = [str(one["key"]) for one in done if one["outcome"] == SURVIVED and not known.get(str(one["key"]))]
         for key in unexplained:
             print(f"  without a reason: {key}")
