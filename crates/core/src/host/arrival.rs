@@ -33,7 +33,7 @@ impl Element for HostArrival {
     fn push(&mut self, now: Time, _port: Port, packet: Packet, _out: &mut Output<'_>) {
         let arrives = now + self.delay;
         let clock = self.clocks.get_mut(packet.flow as usize).and_then(Option::as_mut);
-        self.in_flight.push(clock.map_or(arrives, |clock| clock.process(arrives, packet.kind)), packet);
+        self.in_flight.push(clock.map_or(arrives, |clock| clock.process(arrives, packet.kind)), &packet);
     }
 
     #[inline]

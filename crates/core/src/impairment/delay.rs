@@ -27,16 +27,11 @@ impl Delay {
         self.in_flight.push(now + self.delay, *packet);
     }
 
-    /// The packet that leaves at or before `now`, if exactly one does.
+    /// Moves the packet that leaves at or before `now` to `packet`, if exactly one does. Returns the new
+    /// due time.
     #[inline]
-    pub fn only_departure(&self, now: Time) -> Option<&Packet> {
-        self.in_flight.only_due(now)
-    }
-
-    /// Removes the packet of [`Self::only_departure`].
-    #[inline]
-    pub fn take_only_departure(&mut self) {
-        self.in_flight.take_first();
+    pub fn take_only_departure(&mut self, now: Time, packet: &mut Packet) -> Option<Time> {
+        self.in_flight.take_only_due(now, packet)
     }
 }
 

@@ -54,19 +54,19 @@ impl InFlightByArrival {
     }
 
     #[inline]
-    pub fn push(&mut self, arrives: Time, packet: Packet) {
+    pub fn push(&mut self, arrives: Time, packet: &Packet) {
         self.order += 1;
         self.next = self.next.min(arrives);
         if arrives < self.last {
             return self.insert(arrives, packet);
         }
         self.last = arrives;
-        self.ring.push_back(InFlight { arrives, order: self.order, packet });
+        self.ring.push_back(InFlight { arrives, order: self.order, packet: *packet });
     }
 
     #[cold]
-    fn insert(&mut self, arrives: Time, packet: Packet) {
-        let entry = InFlight { arrives, order: self.order, packet };
+    fn insert(&mut self, arrives: Time, packet: &Packet) {
+        let entry = InFlight { arrives, order: self.order, packet: *packet };
         let mut place = self.ring.len();
         while self.ring.get(place.wrapping_sub(1)).is_some_and(|f| f.arrives > arrives) {
             if self.ring.len() - place == MAX_SHIFT {
@@ -110,21 +110,20 @@ impl InFlightByArrival {
         }
     }
 
-    /// The first packet, if it has arrived and the second has not.
+    /// Moves the first packet to `packet` if it has arrived and the second has not. Returns when the
+    /// second arrives.
     #[inline]
-    pub fn only_arrived(&self, now: Time) -> Option<&Packet> {
-        let second = self.ring.get(1).map_or(Time::NEVER, |entry| entry.arrives);
-        if self.next > now || second <= now || !self.overflow.is_empty() {
+    pub fn take_only_arrived(&mut self, now: Time, packet: &mut Packet) -> Option<Time> {
+        if self.next > now || !self.overflow.is_empty() {
             return None;
         }
-        self.ring.front().map(|entry| &entry.packet)
-    }
-
-    /// Removes the first packet, the only one that has arrived ([`Self::only_arrived`]).
-    #[inline]
-    pub fn take_only_arrived(&mut self) {
-        self.ring.take_front();
-        self.next = self.ring.front().map_or(Time::NEVER, |entry| entry.arrives);
+        let second = self.ring.get(1).map_or(Time::NEVER, |entry| entry.arrives);
+        if second <= now {
+            return None;
+        }
+        *packet = self.ring.take_front()?.packet;
+        self.next = second;
+        Some(second)
     }
 
     /// Moves the first packet of the heap to the front of the ring if it arrives before the ring's
@@ -176,7 +175,7 @@ mod tests {
             for (id, &t) in times.iter().enumerate() {
                 let body = arena.insert(Body::Datagram(Datagram { number: 0, ..Datagram::default() }));
                 let (id, kind) = (id as u64, Kind::DATA);
-                in_flight.push(Time(t), Packet { id, body, flow: 0, len: 1, wire_len: 1, ecn: Ecn::NotEct, class: 0, kind });
+                in_flight.push(Time(t), &Packet { id, body, flow: 0, len: 1, wire_len: 1, ecn: Ecn::NotEct, class: 0, kind });
                 model.push((t, id));
             }
             model.sort();
@@ -185,9 +184,9 @@ mod tests {
                 prop_assert_eq!(in_flight.next(), Time(t));
                 prop_assert!(t == 0 || in_flight.arrived(Time(t - 1)).is_none());
                 prop_assert_eq!(in_flight.arrived(Time(t)).map(|p| p.id), Some(id));
-                if let Some(only) = in_flight.only_arrived(Time(t)) {
-                    prop_assert_eq!(only.id, id);
-                    in_flight.take_only_arrived();
+                let mut only = Packet::NONE;
+                if let Some(next) = in_flight.take_only_arrived(Time(t), &mut only) {
+                    prop_assert_eq!((only.id, next), (id, in_flight.next()));
                     prop_assert!(in_flight.arrived(Time(t)).is_none());
                 } else {
                     in_flight.take_arrived();

@@ -26,17 +26,16 @@ impl InFlightFifo {
         }
     }
 
-    /// The first packet, if it departs at or before `now` and the second does not.
+    /// Moves the first packet to `packet` if it departs at or before `now` and the second does not.
+    /// Returns the departure time of the second.
     #[inline]
-    pub fn only_due(&self, now: Time) -> Option<&Packet> {
-        let (leaves, packet) = self.0.front()?;
-        (*leaves <= now && self.0.get(1).is_none_or(|(leaves, _)| *leaves > now)).then_some(packet)
-    }
-
-    /// Removes the first packet.
-    #[inline]
-    pub fn take_first(&mut self) {
-        self.0.take_front();
+    pub fn take_only_due(&mut self, now: Time, packet: &mut Packet) -> Option<Time> {
+        let second = self.0.get(1).map_or(Time::NEVER, |(leaves, _)| *leaves);
+        if second <= now || self.due() > now {
+            return None;
+        }
+        *packet = self.0.take_front()?.1;
+        Some(second)
     }
 
     /// Departure time of the first packet; `Time::NEVER` if there is none.

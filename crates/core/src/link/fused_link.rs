@@ -70,16 +70,11 @@ impl FusedLink {
         self.clocks[flow] = Some(clock);
     }
 
-    /// The packet that has arrived at the end, if exactly one has.
+    /// Moves the packet that has arrived at the end to `packet`, if exactly one has. Returns the new due
+    /// time.
     #[inline]
-    pub fn only_arrival(&self, now: Time) -> Option<&Packet> {
-        self.in_flight.only_arrived(now)
-    }
-
-    /// Removes the packet of [`Self::only_arrival`].
-    #[inline]
-    pub fn take_only_arrival(&mut self) {
-        self.in_flight.take_only_arrived();
+    pub fn take_only_arrival(&mut self, now: Time, packet: &mut Packet) -> Option<Time> {
+        self.in_flight.take_only_arrived(now, packet)
     }
 
     /// Accepts a packet and returns true, or returns false if it is dropped.
@@ -96,7 +91,7 @@ impl FusedLink {
         if let Some(Some(clock)) = self.clocks.get_mut(packet.flow as usize) {
             at = clock.process(at, packet.kind);
         }
-        self.in_flight.push(at, *packet);
+        self.in_flight.push(at, packet);
         true
     }
 

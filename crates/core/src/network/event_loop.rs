@@ -89,26 +89,18 @@ impl Network {
             return false;
         }
         let Node { element, counts, ports, scheduled } = &mut self.nodes[index];
-        // Shortcut for the most frequent case: a fused link with one packet to forward.
-        if let AnyElement::FusedLink(link) = element
-            && let Some(packet) = link.only_arrival(self.now)
-        {
+        // Shortcut for the most frequent cases: a fused link with one packet to forward, and a delay,
+        // which most other links have behind them.
+        let due = match element {
+            AnyElement::FusedLink(link) => link.take_only_arrival(self.now, &mut self.current.packet),
+            AnyElement::Delay(delay) => delay.take_only_departure(self.now, &mut self.current.packet),
+            _ => None,
+        };
+        if let Some(due) = due {
             counts.forwarded += 1;
-            self.current = Handoff { to: ports.to(Port(0)), port: Port(0), packet: *packet };
-            link.take_only_arrival();
-            *scheduled = link.due();
-            self.due.set(TimerOwner::Element(index), *scheduled);
-            return true;
-        }
-        // The same for a delay, which most other links have behind them.
-        if let AnyElement::Delay(delay) = element
-            && let Some(packet) = delay.only_departure(self.now)
-        {
-            counts.forwarded += 1;
-            self.current = Handoff { to: ports.to(Port(0)), port: Port(0), packet: *packet };
-            delay.take_only_departure();
-            *scheduled = delay.due();
-            self.due.set(TimerOwner::Element(index), *scheduled);
+            (self.current.to, self.current.port) = (ports.to(Port(0)), Port(0));
+            *scheduled = due;
+            self.due.set(TimerOwner::Element(index), due);
             return true;
         }
         self.call(index, probe, |element, now, out| element.wake_then_due(now, out));
@@ -135,26 +127,33 @@ impl Network {
                 done += 1;
             }
             moves = false;
-            let to = self.resolve(self.current.to, self.current.packet.flow);
-            // The two most frequent routes are tested before the others.
+            // The most frequent routes are tested before the others.
+            let mut to = self.current.to;
+            if let Route::ByFlow(_) = to {
+                to = self.resolve(to, self.current.packet.flow);
+            }
             if let Route::Node(node, port) = to {
                 self.push_current(node, port, probe);
-                continue;
-            }
-            if let Route::Endpoint(id) = to {
+            } else if let Route::Endpoint(id) = to {
                 moves = self.deliver(id, done, probe);
-                continue;
-            }
-            match to {
-                Route::HostDequeue(hop) => self.host_dequeue(hop, self.current.packet, probe),
-                Route::HostDrop(hop) => self.host_drop(hop, self.current.packet, probe),
-                _ => {
-                    self.unrouted += 1;
-                    self.arena.release(self.current.packet.body);
-                }
+            } else {
+                self.take_from_host_queue(to, probe);
             }
         }
         self.handoffs.clear();
+    }
+
+    /// The packet of `current` leaves a host queue, or has no route.
+    #[inline(never)]
+    fn take_from_host_queue<P: Probe>(&mut self, to: Route, probe: &mut P) {
+        match to {
+            Route::HostDequeue(hop) => self.host_dequeue(hop, self.current.packet, probe),
+            Route::HostDrop(hop) => self.host_drop(hop, self.current.packet, probe),
+            _ => {
+                self.unrouted += 1;
+                self.arena.release(self.current.packet.body);
+            }
+        }
     }
 
     /// True if hand-off `number` goes to this endpoint. One link-layer frame may deliver several
