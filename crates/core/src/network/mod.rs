@@ -44,6 +44,8 @@ struct HostQueue {
     senders: Vec<Option<EndpointId>>,
 }
 
+/// In one cache line.
+#[repr(align(64))]
 struct EndpointSlot {
     endpoint: AnyEndpoint,
     flow: u32,

@@ -18,8 +18,8 @@ pub struct RttEstimator {
     rounded: Span,
     /// Doublings since the last RTO.
     backoff: u32,
-    linux: LinuxDeviation,
     config: RtoConfig,
+    linux: LinuxDeviation,
 }
 
 /// Linux's mean deviation in its integers, in microseconds (`tcp_rtt_estimator()`).
@@ -82,6 +82,9 @@ pub(super) fn smooth(old: Span, new: Span, share: u64) -> Span {
 }
 
 impl RttEstimator {
+    /// Bytes at its beginning that each sample needs.
+    pub const HOT_BYTES: usize = std::mem::offset_of!(RttEstimator, linux);
+
     pub fn new(config: RtoConfig) -> RttEstimator {
         let base = config.initial.round_up_to(config.tick);
         RttEstimator {

@@ -115,6 +115,9 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// Bytes at its beginning that each ACK needs.
+    pub const HOT_BYTES: usize = std::mem::offset_of!(Scoreboard, deliveries);
+
     pub fn len(&self) -> u32 {
         self.ring.len() as u32
     }

@@ -66,8 +66,8 @@ pub struct Transmit {
     pub reason: RetransmitReason,
 }
 
-/// Fields are in the order of use: a pure receiver touches only the first cache line, and a sender
-/// on the fast path none after the RTT estimator.
+/// Fields are in the order of use: a pure receiver touches only the first cache line, and a sender on the
+/// fast path some twelve, whose places are checked below. With thousands of flows cache misses dominate.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Sender {
@@ -94,6 +94,11 @@ pub struct Sender {
     /// Linux's packets divide what is sent (`writes`), and the persist timer is Linux's.
     in_packets: bool,
     persists: bool,
+    /// A router has reported an MTU below `MIN_PATH_MTU`: the host sends without "don't fragment".
+    may_be_divided: bool,
+    /// The congestion control follows the state of the recovery, and the one that it knows.
+    follows_state: bool,
+    known_state: CaState,
     burst: TsoBurst,
     config: Arc<TcpConfig>,
     /// First byte beyond the peer's window.
@@ -105,60 +110,68 @@ pub struct Sender {
     send_buffer: u64,
     /// The window from which on autotuning may grow the send buffer.
     tunes_from: f64,
-    last_send: Option<Time>,
     /// Sequence number of the FIN, once it has been sent; `NONE` before.
     fin: u64,
+    last_send: Option<Time>,
     /// snd.nxt at the last RTO.
     pub(super) rto_recovery_point: u64,
     /// For congestion controls that use delivery rates.
     delivery_rate: Option<Box<DeliveryRateEstimator>>,
-    pub(super) scoreboard: Scoreboard,
-    pub(super) recovery: AnyRecovery,
-    pub(super) cc: AnyCc,
-    pub(super) stats: SenderStats,
-    pub(super) rtt: RttEstimator,
-    /// None sends as soon as the window allows.
-    pacer: Option<Pacer>,
+    /// None where the host does not probe.
+    mtu_search: Option<Box<PathMtuSearch>>,
+    window_cut: SenderWindowCut,
     pub(super) timeouts_in_a_row: u32,
-    /// The congestion control follows the state of the recovery, and the one that it knows.
-    follows_state: bool,
-    known_state: CaState,
+    /// Doublings of the persist timer's interval.
+    pub(super) probe_backoff: u32,
+    pub(super) scoreboard: Scoreboard,
+    /// None without ECN.
+    ecn: Option<Box<SenderEcn>>,
+    /// What waits, where Linux's packets divide it.
+    writes: Option<Box<WriteQueue>>,
+    pub(super) rtt: RttEstimator,
+    /// The RTO has expired, and nothing has been sent since.
+    timed_out: bool,
+    /// What a router has reported, where the host forgets it.
+    reported_mtu: Option<ReportedMtu>,
     /// RFC 2861, where the host uses it.
     usage: Option<CwndUsage>,
     /// Where slow start continues while the application does not fill cwnd.
     cwnd_limit: Option<CwndLimit>,
-    window_cut: SenderWindowCut,
-    /// Where the host caches metrics of a path.
-    path_metrics: Option<SharedPathMetrics>,
-    /// What waits, where Linux's packets divide it.
-    writes: Option<Box<WriteQueue>>,
-    /// The last size of a burst, and what it followed from.
-    last_burst: (BurstInputs, u32),
-    /// Doublings of the persist timer's interval.
-    pub(super) probe_backoff: u32,
+    /// None sends as soon as the window allows.
+    pacer: Option<Pacer>,
+    pub(super) recovery: AnyRecovery,
+    /// End of the last segment that was not full.
+    small_end: u64,
+    pub(super) cc: AnyCc,
     /// Payload of a full segment when windows are large.
     full_segment: u32,
     /// Bytes of the SACK blocks in the segments that are sent now.
     block_bytes: u32,
+    pub(super) stats: SenderStats,
+    limit_since: Time,
+    /// Where the host caches metrics of a path.
+    path_metrics: Option<SharedPathMetrics>,
+    /// The last size of a burst, and what it followed from.
+    last_burst: (BurstInputs, u32),
     retransmit_burst: RetransmitBurst,
-    /// None without ECN.
-    ecn: Option<Box<SenderEcn>>,
-    /// End of the last segment that was not full.
-    small_end: u64,
     /// Vegas's retransmission, where the host uses it.
     fine_timer: Option<FineTimer>,
-    limit_since: Time,
-    /// What a router has reported, where the host forgets it.
-    reported_mtu: Option<ReportedMtu>,
-    /// None where the host does not probe.
-    mtu_search: Option<Box<PathMtuSearch>>,
     /// Scratch space for `report_losses`.
     lost: Vec<Index>,
     /// None where TSQ is off, or the host's queue does not report departures.
     tsq: Option<Tsq>,
-    /// The RTO has expired, and nothing has been sent since.
-    timed_out: bool,
 }
+
+/// What is read or written for each ACK and each segment begins a cache line, or ends in the one in which
+/// it begins.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    use std::mem::offset_of;
+    assert!(offset_of!(Sender, burst) == 64 && offset_of!(Sender, last_send) == 128);
+    assert!(offset_of!(Sender, scoreboard) == 192 && Scoreboard::HOT_BYTES <= 64);
+    assert!(offset_of!(Sender, rtt).is_multiple_of(64) && RttEstimator::HOT_BYTES <= 128);
+    assert!(offset_of!(Sender, cc).is_multiple_of(64) && offset_of!(Sender, stats).is_multiple_of(64));
+};
 
 /// Retransmissions that leave as a packet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -261,6 +274,7 @@ impl Sender {
             probe_backoff: 0,
             full_segment: config.segment,
             reported_mtu: None,
+            may_be_divided: false,
             mtu_search: PathMtuSearch::new(config.mtu_probing).map(Box::new),
             block_bytes: 0,
             retransmit_burst: RetransmitBurst::default(),

@@ -39,8 +39,6 @@ pub struct ReportedMtu {
     expires: Time,
     /// Payload of a full segment before the first report.
     former: u32,
-    /// The report was below `MIN_PATH_MTU`: the host sends without "don't fragment".
-    divisible: bool,
 }
 
 /// The search for the path MTU, in bytes of payload.
@@ -100,13 +98,14 @@ impl Sender {
         let forgets = self.config.linux_rules.has(LinuxRule::PathMtu);
         let divisible = forgets && payload < min_payload;
         let payload = if divisible { min_payload.min(self.full_segment) } else { payload.max(SMALLEST_PAYLOAD) };
-        let changes = payload < self.full_segment || (divisible && !self.may_be_divided());
+        let changes = payload < self.full_segment || (divisible && !self.may_be_divided);
         if !(self.una..self.next).contains(&seq) || !changes {
             return;
         }
         if forgets {
             let former = self.reported_mtu.map_or(self.full_segment, |reported| reported.former);
-            self.reported_mtu = Some(ReportedMtu { expires: now + MTU_EXPIRES, former, divisible });
+            self.reported_mtu = Some(ReportedMtu { expires: now + MTU_EXPIRES, former });
+            self.may_be_divided = divisible;
         }
         self.full_segment = payload;
         if let Some(shared) = &self.path_metrics {
@@ -122,13 +121,14 @@ impl Sender {
     /// Routers may divide what this host sends: a report has a tiny MTU.
     #[inline]
     pub fn may_be_divided(&self) -> bool {
-        self.reported_mtu.is_some_and(|reported| reported.divisible)
+        self.may_be_divided
     }
 
     /// A reported MTU no longer counts: the path may carry more by now, or reports again.
     pub(super) fn forget_reported_mtu(&mut self, now: Time) {
         if let Some(ReportedMtu { former, .. }) = self.reported_mtu.filter(|reported| now >= reported.expires) {
             self.reported_mtu = None;
+            self.may_be_divided = false;
             self.full_segment = former;
             self.resize_segments();
         }
