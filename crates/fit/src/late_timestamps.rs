@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::facts::{DirectionFacts, LinkPacket, Outcome};
+use crate::facts::{DirectionFacts, LinkPacket};
 use crate::thresholds::{Edge, LIMITS};
 
 /// The delays of packets that found an empty path, without those that a stall of the host made too small.
@@ -180,6 +180,7 @@ fn are_single(packets: &[(i64, f64)], floor: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::Outcome;
     use ackclock_core::rng::Rng;
 
     const US: i64 = 1000;
