@@ -172,10 +172,12 @@ def rows_of(done: Sequence[FittedInput], before: Sequence[FittedInput]) -> Itera
             for cluster in dict.fromkeys(one.cluster for one in of)
         ]
         times = [one.cpu_s for one in of] or [math.nan]
+        both = {(one.cluster, one.kind) for one in old}
+        same = [one for one in of if (one.cluster, one.kind) in both]
         yield (
             f"| {kind} | {len(of)} | {sum(bool(one.refused) for one in of)} | {len(identified)} | {sum(identified)} "
             f"| {percent(sum(identified) / len(identified)) if identified else '-'} | {chance_of(clusters):.2g} "
-            f"| {_score(of)} | {_score(old)} | {median(times):.1f} | {max(times):.0f} |"
+            f"| {_score(of)} | {_score(old)} | {_score(same)} | {median(times):.1f} | {max(times):.0f} |"
         )
 
 
@@ -195,6 +197,19 @@ def misses(done: Sequence[FittedInput]) -> Iterator[str]:
                 )
 
 
+def _of_before(before: Sequence[FittedInput]) -> str:
+    """What the columns `before` and `now` are of."""
+    links = len({one.cluster for one in before})
+    if not links:
+        return "`before` and `now`: no fits of another version."
+    covered = [covers for one in before for covers in one.covered]
+    share = percent(sum(covered) / len(covered)) if covered else "-"
+    return (
+        f"`before`: the fits of another version to {len(before)} of the inputs, of {links} links, of whose {len(covered)} "
+        f"intervals {share} contain the truth; `now`: this version's to the same."
+    )
+
+
 def page(done: Sequence[FittedInput], before: Sequence[FittedInput]) -> str:
     """The page; of `before`, the fits to the same inputs count."""
     fits = {(one.cluster, one.kind) for one in done}
@@ -212,15 +227,15 @@ def page(done: Sequence[FittedInput], before: Sequence[FittedInput]) -> str:
         "independent outcomes as the links are worth, of which several parameters depend on each other.",
         "`score` is Winkler's of the 95 % intervals, in logarithms (less is better): the width of an interval, and 40 "
         "times the distance of a truth outside; of a parameter that is not identified, the interval of its draws, and "
-        f"a factor of {GUESS:g} up and down without draws. `before`: the same inputs before the change.",
+        f"a factor of {GUESS:g} up and down without draws. {_of_before(before)}",
     ]
     return "\n".join(
         [
             "# How often the intervals of fits contain the truth",
             "",
             *(line for part in text for line in (*textwrap.wrap(part, 100), "")),
-            "| input | fits | refused | identified | contain the truth | | chance | score | before | CPU s, median | at most |",
-            "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+            "| input | fits | refused | identified | contain the truth | | chance | score | before | now | CPU s, median | at most |",
+            "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
             *rows_of(done, before),
             "",
             f"Targets: no kind of input with a chance below {TAIL:g}, {percent(POOLED)} over all, and no score above the one "
