@@ -11,7 +11,7 @@ use ackclock_trace::analyze::{Analysis, DatagramFlow};
 use ackclock_trace::congestion_control::Identifications;
 use ackclock_trace::join::Joined;
 use ackclock_trace::report::{
-    CaptureIndex, CaptureSummary, EventOrder, FlatTable, FlowRows, PathEstimates, Report, UdpFlowReport, json_text, with_end,
+    CaptureIndex, EventOrder, FlatTable, FlowRows, PathEstimates, Report, UdpFlowReport, json_text, with_end,
 };
 use ackclock_trace::series::Packets;
 use pyo3::exceptions::PyIndexError;
@@ -79,7 +79,7 @@ impl CaptureReport {
                 let report = Report::without_flows(&reader.analysis, &reader.capture);
                 let rows = FlowRows::of(&reader.analysis);
                 let index = CaptureIndex::of(&rows, THRESHOLDS, &report.concurrent, None);
-                let report = Report { summary: Some(CaptureSummary::of(&rows, &index)), ..report };
+                let report = Report { summary: Some(index.summary().clone()), ..report };
                 let estimates = PathEstimates::of(&rows, &reader.arrivals);
                 (report, Some(estimates), [index, CaptureIndex::default()], [rows.len(), 0])
             }
@@ -89,7 +89,7 @@ impl CaptureReport {
                 let report = Report::joined_without_flows(first, second, joined);
                 let [here, there] = [first, second].map(|side| FlowRows::of(&side.analysis));
                 let index = CaptureIndex::of(&here, THRESHOLDS, &report.concurrent, Some(joined)).with_ends(&here);
-                let report = Report { summary: Some(CaptureSummary::of(&here, &index)), ..report };
+                let report = Report { summary: Some(index.summary().clone()), ..report };
                 let counts = [here.len(), there.len()];
                 (report, None, [index, CaptureIndex::default().with_ends(&there)], counts)
             }

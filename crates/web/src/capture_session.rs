@@ -4,7 +4,7 @@ use ackclock_diagnose::capture::{CaptureDiagnosis, Group, RULES, SummaryBuilder,
 use ackclock_pcap::read::Capture;
 use ackclock_trace::analyze::{Analysis, PacketFilter};
 use ackclock_trace::infer::ArrivalRecorder;
-use ackclock_trace::report::{CaptureIndex, CaptureSummary, Finding, FlowReport, FlowRows, PathEstimates, Report};
+use ackclock_trace::report::{CaptureIndex, Finding, FlowReport, FlowRows, PathEstimates, Report};
 use ackclock_trace::series::Packets;
 use serde::Serialize;
 use std::io::Cursor;
@@ -100,7 +100,7 @@ impl CaptureSession {
         let estimates = PathEstimates::of(&rows, &self.arrivals);
         let head = Report::without_flows(&self.analysis, &self.capture);
         let index = CaptureIndex::of(&rows, THRESHOLDS, &head.concurrent, None);
-        let head = Report { summary: Some(CaptureSummary::of(&rows, &index)), ..head };
+        let head = Report { summary: Some(index.summary().clone()), ..head };
         let diagnosis = CaptureDiagnosis::of_one(&head, rows.with_estimates(&estimates), &index);
         let mut builder = SummaryBuilder::default();
         let (mut failures, mut failure_count) = (Vec::new(), 0);

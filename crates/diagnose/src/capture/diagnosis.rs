@@ -11,12 +11,11 @@ use super::sending_end::SendingEnd;
 use super::transfer::{ENOUGH_BYTES, Transfer};
 use super::verdict::SummaryBuilder;
 use crate::limit::LimitKind;
+use ackclock_trace::analyze::FlowRef;
+use ackclock_trace::flow::Flow;
 use ackclock_trace::join::Joined;
 use ackclock_trace::join::size_limit::MIN_RETRANSMITTED;
-use ackclock_trace::report::{
-    CaptureIndex, DirectionLimits, FindingThresholds, FlowCorrelation, FlowReport, FlowRows, ListenerFacts, QueuedDirection,
-    Report,
-};
+use ackclock_trace::report::{CaptureIndex, DirectionLimits, FindingThresholds, FlowCorrelation, FlowReport, FlowRows, Report};
 
 /// Findings about the order of packets: a capture whose timestamps step back does not show it.
 const ABOUT_ORDER: [&str; 3] = ["reordering", "handshake_loss", "spurious_retransmissions"];
@@ -76,19 +75,22 @@ impl<'a> CaptureDiagnosis<'a> {
 
     /// The flow with this number, from 0, without its findings.
     pub fn row(&self, number: usize) -> FlowReport {
+        self.row_of(number, &self.first.flow(number))
+    }
+
+    fn row_of(&self, number: usize, flow: &Flow) -> FlowReport {
         let translation_of = self.indexes[0].translation_of(number).map(|first| first + 1);
-        FlowReport { flow: Some(number + 1), translation_of, ..self.first.row(number) }
+        FlowReport { flow: Some(number + 1), translation_of, ..self.first.row_of(number, flow) }
     }
 
     /// The facts of the flow with this number, from 0. Panics if there is none.
     pub fn flow(&self, number: usize) -> FlowDiagnosis<'a> {
-        let flow = self.row(number);
-        let index = self.indexes[0];
-        let rates = index.rates_of_others(&self.first.flow(number));
+        let read = self.first.flow(number);
+        let flow = self.row_of(number, &read);
         let (mut partner, mut namesake) = (None, None);
         if let Some((rows, joined)) = &self.second {
             partner = joined.partner(number).filter(|&other| other < rows.len()).map(|other| rows.row(other));
-            let [here, there] = self.indexes.map(|index| index.with_ends_of(&self.first.flow(number)));
+            let [here, there] = self.indexes.map(|index| index.with_ends_of(&read));
             if let ([_], [other], None) = (here, there, &partner) {
                 namesake = Some(rows.row(*other as usize));
             }
@@ -98,15 +100,10 @@ impl<'a> CaptureDiagnosis<'a> {
             flow,
             partner,
             namesake,
-            rates_of_others: rates,
+            read: Some((number, read)),
             head: self.head,
-            index,
-            listener: index.listener(&self.first.flow(number)),
-            queued_against: if self.second.is_some() {
-                [None; 2]
-            } else {
-                index.queued_against(number, &self.first.flow(number))
-            },
+            index: self.indexes[0],
+            has_second: self.second.is_some(),
             starts_s: [self.head.start_s, second_start].map(|start| start.unwrap_or(0.0)),
             may_have_findings: self.may_have_findings(number),
         }
@@ -118,14 +115,11 @@ pub struct FlowDiagnosis<'a> {
     pub flow: FlowReport,
     partner: Option<FlowReport>,
     namesake: Option<FlowReport>,
-    /// Rates at which the client and the server send in their other flows, bit/s.
-    rates_of_others: [f64; 2],
+    /// Its number, from 0, and its state, which shows its place among all flows; none of a flow alone.
+    read: Option<(usize, FlowRef<'a>)>,
     head: &'a Report,
     index: &'a CaptureIndex,
-    listener: Option<ListenerFacts>,
-    /// With one capture: what the server, then the client, sends against the flow's directions in another
-    /// flow with a queue.
-    queued_against: [Option<QueuedDirection>; 2],
+    has_second: bool,
     starts_s: [f64; 2],
     /// False for a flow without any evidence: it has no findings.
     pub may_have_findings: bool,
@@ -138,11 +132,10 @@ impl<'a> FlowDiagnosis<'a> {
             flow,
             partner: None,
             namesake: None,
-            rates_of_others: [0.0; 2],
+            read: None,
             head,
             index,
-            listener: None,
-            queued_against: [None; 2],
+            has_second: false,
             starts_s: [0.0; 2],
             may_have_findings: true,
         }
@@ -150,9 +143,10 @@ impl<'a> FlowDiagnosis<'a> {
 
     /// The directions with enough data.
     pub fn transfers(&self) -> Vec<Transfer<'_>> {
-        let [by_client, by_server] = self.rates_of_others;
-        // ACKs share their direction with the other flows of the receiver.
-        let [against_client, against_server] = self.queued_against;
+        let [by_client, by_server] = self.read.as_ref().map_or([0.0; 2], |(_, flow)| self.index.rates_of_others(flow));
+        // ACKs share their direction with the other flows of the receiver. Of two captures the other shows what waits.
+        let alone = self.read.as_ref().filter(|_| !self.has_second);
+        let [against_client, against_server] = alone.map_or([None; 2], |(number, flow)| self.index.queued_against(*number, flow));
         let both = [(SendingEnd::Client, by_server, against_client), (SendingEnd::Server, by_client, against_server)];
         let all = both.map(|(sender, shared_bps, against)| Transfer {
             against,
@@ -164,7 +158,8 @@ impl<'a> FlowDiagnosis<'a> {
     /// The claims of all rules by decreasing share of time.
     pub fn claims(&self, transfers: &[Transfer<'_>]) -> Vec<RuleClaim> {
         let (partner, namesake) = (self.partner.as_ref(), self.namesake.as_ref());
-        let (starts_s, listener) = (self.starts_s, self.listener);
+        let listener = self.read.as_ref().and_then(|(_, flow)| self.index.listener(flow));
+        let starts_s = self.starts_s;
         let connection = Connection { flow: &self.flow, partner, namesake, starts_s, listener };
         let is_other = |pair: &&FlowCorrelation| self.index.translation_of(pair.flows[1] - 1).is_none();
         let of_flow = self.head.concurrent.iter().filter(|pair| Some(pair.flows[0]) == self.flow.flow);

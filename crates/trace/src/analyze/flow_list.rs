@@ -2,6 +2,7 @@
 
 use super::flow_store::FlowRef;
 use super::shard::{FrameRange, Shard};
+use crate::decode::EndpointAddress;
 
 #[derive(Debug)]
 pub struct FlowList<'a> {
@@ -22,6 +23,11 @@ impl<'a> FlowList<'a> {
         self.shard.flows.get(number as u32)
     }
 
+    /// Client and server of the flow with this number, from 0. Panics if there is none.
+    pub fn ends(&self, number: usize) -> [EndpointAddress; 2] {
+        self.shard.flows.ends(number as u32)
+    }
+
     /// The frames of the flow with this number, from 0. Panics if there is none.
     pub fn frames(&self, number: usize) -> FrameRange {
         self.shard.frames[number]
@@ -29,5 +35,12 @@ impl<'a> FlowList<'a> {
 
     pub fn iter(&self) -> impl Iterator<Item = FlowRef<'a>> + '_ {
         (0..self.len()).map(|number| self.get(number))
+    }
+
+    /// The flows with a direction that has a timeline of its bytes or a large payload, with their numbers. The others
+    /// are not decoded.
+    pub(crate) fn large(&self) -> impl Iterator<Item = (usize, FlowRef<'a>)> + '_ {
+        let numbers = (0..self.len()).filter(|&number| !self.shard.flows.is_small(number as u32));
+        numbers.map(|number| (number, self.get(number)))
     }
 }

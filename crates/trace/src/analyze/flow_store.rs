@@ -2,6 +2,7 @@
 //! packet thaws them.
 
 use crate::compact::Writer;
+use crate::decode::EndpointAddress;
 use crate::flow::{Flow, Key};
 use std::ops::Deref;
 
@@ -110,6 +111,22 @@ impl FlowStore {
         match &self.flows[number as usize] {
             StoredFlow::Hot(flow) => FlowRef::Hot(flow),
             StoredFlow::Frozen(bytes) => FlowRef::Thawed(Flow::thaw(bytes)),
+        }
+    }
+
+    /// Client and server of a flow, which stays frozen.
+    pub fn ends(&self, number: u32) -> [EndpointAddress; 2] {
+        match &self.flows[number as usize] {
+            StoredFlow::Hot(flow) => flow.ends(),
+            StoredFlow::Frozen(bytes) => Flow::ends_of_frozen(bytes),
+        }
+    }
+
+    /// [`Flow::is_small`] of a flow, which stays frozen.
+    pub fn is_small(&self, number: u32) -> bool {
+        match &self.flows[number as usize] {
+            StoredFlow::Hot(flow) => flow.is_small(),
+            StoredFlow::Frozen(bytes) => Flow::is_small_when_frozen(bytes),
         }
     }
 

@@ -68,6 +68,8 @@ pub struct Flow {
 /// A flow's time stops after this, four and a half years: only a damaged clock gets there, and spans can
 /// be multiplied.
 const MAX_DURATION: i64 = 1 << 57;
+/// Payload of a direction in bytes from which its congestion control is looked for.
+pub(crate) const LARGE_PAYLOAD: u64 = 1_000_000;
 /// Ports below this are well known.
 const WELL_KNOWN: u16 = 1024;
 
@@ -104,6 +106,19 @@ impl Flow {
 
     pub fn endpoint(&self, side: Side) -> EndpointAddress {
         self.key.key().endpoint(side)
+    }
+
+    /// Client and server.
+    pub fn ends(&self) -> [EndpointAddress; 2] {
+        [self.client, self.client.other()].map(|side| self.endpoint(side))
+    }
+
+    /// Neither direction keeps a timeline of its bytes or has [`LARGE_PAYLOAD`]: nothing about its rate is examined.
+    pub(crate) fn is_small(&self) -> bool {
+        let is_small = |direction: &FlowDirection| {
+            direction.stats().is_none_or(|stats| stats.byte_timeline().is_none()) && direction.payload() < LARGE_PAYLOAD
+        };
+        self.directions.iter().all(is_small)
     }
 
     /// Time of the first packet, Unix time in nanoseconds.
@@ -187,8 +202,8 @@ impl Flow {
     /// The compact encoding.
     pub(crate) fn freeze(&self, writer: &mut Writer) -> Box<[u8]> {
         let Flow { key, client, handshake, first_at, last_at, reset, directions } = self;
-        (*client, *first_at).encode(writer);
-        last_at.encode(writer);
+        (*client, self.is_small()).encode(writer);
+        (*first_at, *last_at).encode(writer);
         handshake.encode(writer);
         reset.encode(writer);
         directions.encode(writer);
@@ -200,10 +215,24 @@ impl Flow {
         let (key, rest) = Key::decode(bytes);
         let key = BoxedKey::of(key);
         let from = &mut Reader::new(rest);
-        let (client, first_at) = Compact::decode(from);
-        let (last_at, handshake) = (Compact::decode(from), Compact::decode(from));
+        let (client, _): (Side, bool) = Compact::decode(from);
+        let (first_at, last_at) = Compact::decode(from);
+        let handshake = Compact::decode(from);
         let (reset, directions) = (Compact::decode(from), Compact::decode(from));
         Box::new(Flow { key, client, handshake, first_at, last_at, reset, directions })
+    }
+
+    /// [`Flow::ends`] by the compact encoding alone.
+    pub(crate) fn ends_of_frozen(bytes: &[u8]) -> [EndpointAddress; 2] {
+        let (key, rest) = Key::decode(bytes);
+        let client = Side::decode(&mut Reader::new(rest));
+        [client, client.other()].map(|side| key.endpoint(side))
+    }
+
+    /// [`Flow::is_small`] by the compact encoding alone.
+    pub(crate) fn is_small_when_frozen(bytes: &[u8]) -> bool {
+        let (_, rest) = Key::decode(bytes);
+        <(Side, bool)>::decode(&mut Reader::new(rest)).1
     }
 
     /// Memory in bytes, heap included.

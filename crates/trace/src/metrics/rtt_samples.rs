@@ -103,7 +103,8 @@ impl RttSampleSet {
 
     /// The summary in milliseconds.
     pub fn summary_ms(&self) -> SummaryStats {
-        self.statistics().summary().scaled(1e-6)
+        let summary = if let RttSampleSet::Many(rtt) = self { rtt.summary() } else { self.statistics().summary() };
+        summary.scaled(1e-6)
     }
 
     /// Heap memory in bytes.

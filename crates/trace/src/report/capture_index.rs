@@ -1,8 +1,9 @@
 //! What a diagnosis needs of all flows: the rates of each host, flows by their ends,
 //! the largest flows, and which flows show anything that a finding could be about.
 
-use super::listeners::{self, ListenerFacts, Listeners};
-use super::{FlowCorrelation, FlowRows, VantagePoint, VantageReport, limits, name};
+use super::listeners::{self, ListenerFacts, Listeners, OpenedConnection};
+use super::summary::SummaryTotals;
+use super::{CaptureSummary, FlowCorrelation, FlowRows, VantagePoint, VantageReport, limits, name};
 use crate::decode::EndpointAddress;
 use crate::flow::{Flow, SegmentKind, Side};
 use crate::join::Joined;
@@ -35,6 +36,7 @@ pub struct CaptureIndex {
     listeners: Listeners,
     /// Flows that are translations of another one, and that one.
     translations: BTreeMap<u32, u32>,
+    summary: CaptureSummary,
     /// The directions with a standing queue that were captured at their sender, by sender and receiver.
     queued: HashMap<(u128, u128), Vec<QueuedDirection>>,
 }
@@ -56,7 +58,7 @@ pub struct QueuedDirection {
 }
 
 /// Client and server.
-type Ends = (EndpointAddress, EndpointAddress);
+type Ends = [EndpointAddress; 2];
 
 /// The directions of data that a host sends.
 #[derive(Debug, Clone, Copy, Default)]
@@ -76,7 +78,9 @@ impl CaptureIndex {
         let mut index = CaptureIndex::default();
         let mut correlated: Vec<usize> = concurrent.iter().map(|pair| pair.flows[0] - 1).collect();
         correlated.sort_unstable();
-        let mut opened = Vec::new();
+        let (mut opened, mut connections) = (Vec::new(), Vec::new());
+        let mut totals = SummaryTotals::default();
+        // An idle flow is decoded for each reading: all is done by one.
         for number in 0..rows.len() {
             let flow = rows.flow(number);
             for (host, bps) in sent(&flow) {
@@ -97,11 +101,25 @@ impl CaptureIndex {
             }
             index.sizes.push((bytes, number as u32));
             index.listeners.note(&flow);
+            connections.push(OpenedConnection::of(&flow));
+            totals.add(number, &flow);
             opened.extend(listeners::initial_numbers(&flow).map(|numbers| (numbers, number as u32)));
         }
-        index.listeners.complete(rows);
+        index.listeners.complete(&connections);
         index.leave_out_translations(listeners::translations(opened, rows), rows);
+        if !index.translations.is_empty() {
+            totals = SummaryTotals::default();
+            for number in (0..rows.len()).filter(|&number| index.translation_of(number).is_none()) {
+                totals.add(number, &rows.flow(number));
+            }
+        }
+        index.summary = totals.summary(rows);
         index
+    }
+
+    /// The whole capture in short, without translations of other flows.
+    pub fn summary(&self) -> &CaptureSummary {
+        &self.summary
     }
 
     /// A translation has a finding, and its rates are those of the flow that it translates.
@@ -131,7 +149,7 @@ impl CaptureIndex {
     /// Adds an index of flows by their ends.
     pub fn with_ends(mut self, rows: &FlowRows<'_>) -> CaptureIndex {
         for number in 0..rows.len() {
-            self.by_ends.entry(ends(&rows.flow(number))).or_default().push(number as u32);
+            self.by_ends.entry(rows.ends(number)).or_default().push(number as u32);
         }
         self
     }
@@ -143,7 +161,7 @@ impl CaptureIndex {
 
     /// Numbers of the flows with this client and this server.
     pub fn with_ends_of(&self, flow: &Flow) -> &[u32] {
-        self.by_ends.get(&ends(flow)).map_or(&[], Vec::as_slice)
+        self.by_ends.get(&flow.ends()).map_or(&[], Vec::as_slice)
     }
 
     /// Rate at which the sender of each direction, the client first, sends data in its other flows;
@@ -184,12 +202,8 @@ impl CaptureIndex {
 
 /// Numbers of the flows with an end of this name, `ADDRESS:PORT`.
 pub fn with_end(rows: &FlowRows<'_>, wanted: &str) -> Vec<u32> {
-    let has_end = |flow: &Flow| [Side::Low, Side::High].into_iter().any(|side| name(flow.endpoint(side)) == wanted);
-    (0..rows.len()).filter(|&number| has_end(&rows.flow(number))).map(|number| number as u32).collect()
-}
-
-fn ends(flow: &Flow) -> Ends {
-    (flow.endpoint(flow.client()), flow.endpoint(flow.client().other()))
+    let has_end = |number: &usize| rows.ends(*number).into_iter().any(|end| name(end) == wanted);
+    (0..rows.len()).filter(has_end).map(|number| number as u32).collect()
 }
 
 /// The sender's address and the throughput of each direction with data.

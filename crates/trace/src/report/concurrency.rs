@@ -60,7 +60,7 @@ fn largest(flows: &FlowList<'_>) -> Vec<LargeDirection> {
         all.sort_by_key(|large| Reverse(large.bytes));
         all.truncate(MAX_DIRECTIONS);
     };
-    for (number, flow) in flows.iter().enumerate() {
+    for (number, flow) in flows.large() {
         for (side, name) in [(flow.client(), "a2b"), (flow.client().other(), "b2a")] {
             let stats = flow.direction(side).stats();
             let Some((stats, timeline)) = stats.and_then(|stats| Some((stats, stats.byte_timeline()?))) else { continue };

@@ -4,6 +4,8 @@
 use super::{FlowReport, JoinedDirectionReport, MAX_LISTED, MptcpReport, PathEstimates, events::EventOrder};
 use crate::analyze::{Analysis, FlowList, FlowRef};
 use crate::congestion_control::Identifications;
+use crate::decode::EndpointAddress;
+use crate::flow::Flow;
 use crate::join::Joined;
 
 /// The rows of one capture's flows.
@@ -57,10 +59,19 @@ impl<'a> FlowRows<'a> {
         self.flows.get(number)
     }
 
+    /// Client and server of the flow with this number, from 0, without reading all of it. Panics if there is none.
+    pub fn ends(&self, number: usize) -> [EndpointAddress; 2] {
+        self.flows.ends(number)
+    }
+
     /// The row of the flow with this number, from 0. Panics if there is none.
     pub fn row(&self, number: usize) -> FlowReport {
-        let flow = self.flows.get(number);
-        let mut row = FlowReport::of(&flow, self.flows.frames(number), self.start);
+        self.row_of(number, &self.flow(number))
+    }
+
+    /// [`FlowRows::row`] of a flow that has been read: an idle one is encoded.
+    pub fn row_of(&self, number: usize, flow: &Flow) -> FlowReport {
+        let mut row = FlowReport::of(flow, self.flows.frames(number), self.start);
         row.mptcp = self.analysis.mptcp(number).map(MptcpReport::of);
         if let Some([of_client, of_server]) = self.estimates.and_then(|estimates| estimates.of_flow(number)) {
             row.a2b.inferred_path.clone_from(of_client);

@@ -3,7 +3,7 @@
 
 use super::FlowRows;
 use crate::decode::EndpointAddress;
-use crate::flow::{Flow, UnansweredKind, VantagePoint};
+use crate::flow::{Flow, Handshake, UnansweredKind, VantagePoint};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What the other connections to the same server show about a SYN without an answer, or with a late one.
@@ -75,15 +75,14 @@ impl Listeners {
         }
     }
 
-    /// Adds the other connections of the servers that were noted.
-    pub(super) fn complete(&mut self, rows: &FlowRows<'_>) {
+    /// Adds all connections of the servers that were noted, in their order.
+    pub(super) fn complete(&mut self, connections: &[OpenedConnection]) {
         if self.by_end.is_empty() {
             return;
         }
-        for number in 0..rows.len() {
-            let flow = rows.flow(number);
-            if let Some(listener) = self.by_end.get_mut(&flow.endpoint(flow.client().other())) {
-                listener.add(&flow);
+        for connection in connections {
+            if let Some(listener) = self.by_end.get_mut(&connection.server) {
+                listener.add(connection);
             }
         }
         self.by_end.values_mut().for_each(|listener| listener.accepted_at.sort_unstable());
@@ -110,26 +109,52 @@ impl Listeners {
 }
 
 impl Listener {
-    fn add(&mut self, flow: &Flow) {
-        let (h, client) = (flow.handshake(), flow.endpoint(flow.client()).ip);
-        let offer = flow.direction(flow.client()).syn();
+    fn add(&mut self, connection: &OpenedConnection) {
+        let OpenedConnection { client, server, handshake: h, .. } = *connection;
         let timestamps = self.clients.entry(client).or_default();
         if let (Some(syn_at), Some(answer_at)) = (h.syn_at(), h.syn_ack_at()) {
             timestamps.accepted += 1;
-            if offer.timestamps {
-                timestamps.on_accepted(offer.tsval, syn_at);
+            if let Some(tsval) = connection.tsval {
+                timestamps.on_accepted(tsval, syn_at);
             }
             self.accepted_at.push(syn_at);
-            self.is_on_one_host |= client == flow.endpoint(flow.client().other()).ip;
-            let is_first_answered = offer.copies == 1 && answer_at >= syn_at;
+            self.is_on_one_host |= client == server.ip;
+            let is_first_answered = connection.syns == 1 && answer_at >= syn_at;
             if is_first_answered {
                 self.min_answer = Some(self.min_answer.map_or(answer_at - syn_at, |min| min.min(answer_at - syn_at)));
             }
             if let Some(acked_at) = h.established_at() {
                 self.min_ack = Some(self.min_ack.map_or(acked_at - answer_at, |min| min.min(acked_at - answer_at)));
             }
-        } else if is_unanswered(flow) {
-            timestamps.on_unanswered(offer.timestamps.then_some(offer.tsval));
+        } else if connection.is_unanswered {
+            timestamps.on_unanswered(connection.tsval);
+        }
+    }
+}
+
+/// What a connection's beginning shows of its server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenedConnection {
+    client: u128,
+    server: EndpointAddress,
+    handshake: Handshake,
+    /// Of the last copy of the SYN; none without timestamps.
+    tsval: Option<u32>,
+    /// Copies of the SYN.
+    syns: u8,
+    is_unanswered: bool,
+}
+
+impl OpenedConnection {
+    pub fn of(flow: &Flow) -> OpenedConnection {
+        let ([client, server], offer) = (flow.ends(), flow.direction(flow.client()).syn());
+        OpenedConnection {
+            client: client.ip,
+            server,
+            handshake: *flow.handshake(),
+            tsval: offer.timestamps.then_some(offer.tsval),
+            syns: offer.copies,
+            is_unanswered: is_unanswered(flow),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The whole capture in short: how its connections began and ended, and the hosts, ports and flows
 //! with most bytes, retransmissions and time lost.
 
-use super::{CaptureIndex, FlowRows, name, seconds};
+use super::{FlowRows, name, seconds};
 use crate::decode::EndpointAddress;
 use crate::flow::{Flow, Side};
 use ackclock_contract::Document;
@@ -136,46 +136,56 @@ enum Opening {
     Midstream,
 }
 
-impl CaptureSummary {
-    /// One pass over all flows that are listed, without translations of others.
-    pub fn of(rows: &FlowRows<'_>, index: &CaptureIndex) -> CaptureSummary {
-        let mut summary = CaptureSummary::default();
-        let (mut hosts, mut ports) = (BTreeMap::<u128, FlowTotals>::new(), BTreeMap::<u16, FlowTotals>::new());
-        let mut flows: [Vec<(FlowTotals, usize)>; 3] = Default::default();
-        for number in (0..rows.len()).filter(|number| index.translation_of(*number).is_none()) {
-            let flow = rows.flow(number);
-            let (opening, totals) = (opening(&flow), totals(&flow));
-            summary.connections.add(opening, flow.reset().is_some());
-            let [client, server] = ends(&flow);
-            hosts.entry(client.ip).or_default().add(totals);
-            if server.ip != client.ip {
-                hosts.entry(server.ip).or_default().add(totals);
-            }
-            ports.entry(server.port).or_default().add(totals);
-            for (quantity, largest) in flows.iter_mut().enumerate() {
-                if totals.quantity(quantity) > 0 {
-                    largest.push((totals, number));
-                    if largest.len() > 8 * MAX_ROWS {
-                        keep_largest(largest, quantity);
-                    }
+/// Sums over flows, added one by one.
+#[derive(Debug, Default)]
+pub(super) struct SummaryTotals {
+    connections: ConnectionCounts,
+    hosts: BTreeMap<u128, FlowTotals>,
+    ports: BTreeMap<u16, FlowTotals>,
+    /// The flows with most of each of [`QUANTITIES`], and their numbers.
+    flows: [Vec<(FlowTotals, usize)>; 3],
+}
+
+impl SummaryTotals {
+    pub fn add(&mut self, number: usize, flow: &Flow) {
+        let (opening, totals) = (opening(flow), totals(flow));
+        self.connections.add(opening, flow.reset().is_some());
+        let [client, server] = flow.ends();
+        self.hosts.entry(client.ip).or_default().add(totals);
+        if server.ip != client.ip {
+            self.hosts.entry(server.ip).or_default().add(totals);
+        }
+        self.ports.entry(server.port).or_default().add(totals);
+        for (quantity, largest) in self.flows.iter_mut().enumerate() {
+            if totals.quantity(quantity) > 0 {
+                largest.push((totals, number));
+                if largest.len() > 8 * MAX_ROWS {
+                    keep_largest(largest, quantity);
                 }
             }
         }
+    }
+
+    /// The summary of the flows that were added, which are of `rows`.
+    pub fn summary(self, rows: &FlowRows<'_>) -> CaptureSummary {
+        let mut summary = CaptureSummary { connections: self.connections, ..CaptureSummary::default() };
         let address = |ip: u128| name(EndpointAddress { ip, port: 0 }).trim_end_matches(":0").trim_matches(['[', ']']).to_owned();
-        let hosts: Vec<(FlowTotals, u128)> = hosts.into_iter().map(|(ip, totals)| (totals, ip)).collect();
-        let ports: Vec<(FlowTotals, u16)> = ports.into_iter().map(|(port, totals)| (totals, port)).collect();
+        let hosts: Vec<(FlowTotals, u128)> = self.hosts.into_iter().map(|(ip, totals)| (totals, ip)).collect();
+        let ports: Vec<(FlowTotals, u16)> = self.ports.into_iter().map(|(port, totals)| (totals, port)).collect();
         for (quantity, by) in QUANTITIES.into_iter().enumerate() {
             summary.list("host", by, top(&hosts, quantity).map(|(totals, ip)| totals.row(address(ip), None)));
             summary.list("port", by, top(&ports, quantity).map(|(totals, port)| totals.row(port.to_string(), None)));
             let row = |(totals, number): (FlowTotals, usize)| {
-                let [client, server] = ends(&rows.flow(number)).map(name);
+                let [client, server] = rows.ends(number).map(name);
                 totals.row(format!("{client} > {server}"), Some(number + 1))
             };
-            summary.list("flow", by, top(&flows[quantity], quantity).map(row));
+            summary.list("flow", by, top(&self.flows[quantity], quantity).map(row));
         }
         summary
     }
+}
 
+impl CaptureSummary {
     fn list(&mut self, of: &'static str, by: &'static str, rows: impl Iterator<Item = TopRow>) {
         let rows: Vec<TopRow> = rows.collect();
         if !rows.is_empty() {
@@ -211,10 +221,6 @@ impl ConnectionCounts {
         *count += 1;
         self.reset += u64::from(reset && opening != Opening::Refused);
     }
-}
-
-fn ends(flow: &Flow) -> [EndpointAddress; 2] {
-    [flow.client(), flow.client().other()].map(|side| flow.endpoint(side))
 }
 
 fn opening(flow: &Flow) -> Opening {

@@ -2,9 +2,7 @@
 //! direction, both sides of a NAT, options that a device took away.
 
 use crate::packet_builder::{Tcp, pcap, read};
-use ackclock_trace::report::{
-    CaptureIndex, CaptureSummary, ConnectionCounts, FindingThresholds, FlowReport, FlowRows, ListenerFacts, Report,
-};
+use ackclock_trace::report::{CaptureIndex, ConnectionCounts, FindingThresholds, FlowReport, FlowRows, ListenerFacts, Report};
 
 const THRESHOLDS: FindingThresholds =
     FindingThresholds { bytes: 20_000, ttl_difference: 1, think_s: 0.5, retransmitted: 5, packets: 10 };
@@ -55,7 +53,7 @@ fn analyzed(mut packets: Vec<Sent<'_>>) -> (Vec<FlowReport>, Vec<Option<Listener
     for (number, flow) in flows.iter_mut().enumerate() {
         flow.translation_of = index.translation_of(number);
     }
-    (flows, facts, CaptureSummary::of(&rows, &index).connections)
+    (flows, facts, index.summary().connections)
 }
 
 fn one(packets: Vec<(u64, Tcp<'_>)>) -> (FlowReport, ConnectionCounts) {
