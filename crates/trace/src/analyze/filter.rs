@@ -1,6 +1,7 @@
 //! Filter of the packets to analyze, by time and by endpoints.
 
-use crate::decode::EndpointAddress;
+use super::flow_index::FlowIndex;
+use crate::decode::{EndpointAddress, Key, Side};
 use serde::Deserialize;
 use std::net::IpAddr;
 
@@ -28,6 +29,36 @@ pub enum EndpointExpr {
     All(Vec<EndpointExpr>),
     Any(Vec<EndpointExpr>),
     Not(Box<EndpointExpr>),
+    /// The flow is one of these.
+    #[serde(skip)]
+    Flows(FlowSet),
+}
+
+/// Flows by their ends, found by a hash: a list of expressions is compared with each packet one by one.
+#[derive(Debug, Clone, Default)]
+pub struct FlowSet {
+    index: FlowIndex,
+    keys: Vec<Key>,
+}
+
+impl FlowSet {
+    /// Adds the flow between these ends.
+    pub fn add(&mut self, ends: &[EndpointAddress; 2]) {
+        let (key, _) = key_of(ends);
+        if !self.contains(ends) {
+            self.index.insert(key.hash(self.index.seed()), self.keys.len() as u32);
+            self.keys.push(key);
+        }
+    }
+
+    fn contains(&self, ends: &[EndpointAddress; 2]) -> bool {
+        let (key, _) = key_of(ends);
+        self.index.find(key.hash(self.index.seed()), |number| self.keys[number as usize] == key).is_some()
+    }
+}
+
+fn key_of(ends: &[EndpointAddress; 2]) -> (Key, Side) {
+    Key::of(ends.map(|end| end.ip), ends.map(|end| end.port))
 }
 
 impl EndpointExpr {
@@ -46,6 +77,7 @@ impl EndpointExpr {
             EndpointExpr::All(of) => of.iter().all(|expr| expr.matches(ends)),
             EndpointExpr::Any(of) => of.iter().any(|expr| expr.matches(ends)),
             EndpointExpr::Not(expr) => !expr.matches(ends),
+            EndpointExpr::Flows(flows) => flows.contains(ends),
         }
     }
 }
@@ -68,7 +100,7 @@ impl PacketFilter {
 
 #[cfg(test)]
 mod tests {
-    use super::EndpointExpr;
+    use super::{EndpointExpr, FlowSet};
     use crate::decode::EndpointAddress;
     use std::net::IpAddr;
 
@@ -103,5 +135,19 @@ mod tests {
             assert_eq!(matches(json, [flow[1], flow[0]]), expected, "{json}, ends swapped");
         }
         assert!(matches(r#"{"net":["2001:db8::",32]}"#, [("2001:db8::7", 1), ("2001:db9::1", 2)]));
+    }
+
+    #[test]
+    fn flow_set_selects_its_flows_in_both_directions_and_no_other() {
+        let end = |host: u128, port: u16| EndpointAddress { ip: 0xffff_0a00_0000 + host, port };
+        let mut flows = FlowSet::default();
+        for port in 0..300 {
+            flows.add(&[end(1, 1000 + port), end(2, 80)]);
+        }
+        flows.add(&[end(1, 1000), end(2, 80)]);
+        let selects = EndpointExpr::Flows(flows);
+        assert!((0..300).all(|port| selects.matches(&[end(1, 1000 + port), end(2, 80)])));
+        assert!(selects.matches(&[end(2, 80), end(1, 1299)]));
+        assert!(!selects.matches(&[end(1, 80), end(2, 1000)]) && !selects.matches(&[end(1, 1300), end(2, 80)]));
     }
 }

@@ -10,7 +10,7 @@ struct IndexSlot {
     number: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct FlowIndex {
     slots: Vec<IndexSlot>,
     filled: usize,

@@ -15,7 +15,7 @@ mod shard;
 
 pub use datagram_flows::{DatagramFlow, QuicFlow, SpinBit};
 pub use encapsulation::{Encapsulation, TunnelUse};
-pub use filter::{EndpointExpr, PacketFilter};
+pub use filter::{EndpointExpr, FlowSet, PacketFilter};
 pub use flow_list::FlowList;
 pub use flow_store::{CachePolicy, FlowRef};
 pub use mptcp::SubflowOf;

@@ -2,11 +2,10 @@
 
 use super::flight_log::{FlightRecorder, LoggedDirection};
 use super::identify::{CcIdentification, identify};
-use crate::analyze::{Analysis, EndpointExpr, PacketFilter};
-use crate::flow::{Flow, Side};
+use crate::analyze::{Analysis, EndpointExpr, FlowSet, PacketFilter};
+use crate::flow::{Flow, LARGE_PAYLOAD, Side};
 use crate::report::{VantageReport, limits_of, shows_sender};
 use ackclock_pcap::read::{Capture, ReadError};
-use std::net::{IpAddr, Ipv6Addr};
 
 /// What was found of the directions that were examined.
 #[derive(Debug, Default)]
@@ -21,8 +20,7 @@ pub enum Examined {
     All,
 }
 
-/// Payload in bytes from which a direction is examined, and their number.
-const MIN_PAYLOAD: u64 = 1_000_000;
+/// Number of directions that are examined.
 const MAX_DIRECTIONS: usize = 20;
 /// Reductions of the window from which it may show, or else the time with data in flight, nanoseconds.
 pub(super) const MIN_REDUCTIONS: u32 = 5;
@@ -60,16 +58,20 @@ impl Identifications {
 
 fn directions(analysis: &Analysis, examined: Examined) -> Vec<LoggedDirection> {
     let flows = analysis.flows();
-    let mut found: Vec<(u64, LoggedDirection)> = (0..flows.len())
-        .flat_map(|number| {
-            let (flow, first_frame) = (flows.get(number), flows.frames(number).first);
-            [Side::Low, Side::High].into_iter().filter_map(move |side| {
-                let payload = flow.direction(side).payload();
-                let is_large = examined == Examined::All || payload >= MIN_PAYLOAD;
-                (is_large && may_show(&flow, side)).then(|| (payload, logged(&flow, number, side, first_frame)))
-            })
-        })
-        .collect();
+    let mut found: Vec<(u64, LoggedDirection)> = Vec::new();
+    let mut add = |number: usize, flow: &Flow| {
+        for side in [Side::Low, Side::High] {
+            let payload = flow.direction(side).payload();
+            let is_large = examined == Examined::All || payload >= LARGE_PAYLOAD;
+            if is_large && may_show(flow, side) {
+                found.push((payload, logged(flow, number, side, flows.frames(number).first)));
+            }
+        }
+    };
+    match examined {
+        Examined::Largest => flows.large().for_each(|(number, flow)| add(number, &flow)),
+        Examined::All => flows.iter().enumerate().for_each(|(number, flow)| add(number, &flow)),
+    }
     found.sort_by_key(|(payload, of)| (std::cmp::Reverse(*payload), of.flow));
     if examined == Examined::Largest {
         found.truncate(MAX_DIRECTIONS);
@@ -111,18 +113,11 @@ fn logged(flow: &Flow, number: usize, side: Side, first_frame: u64) -> LoggedDir
     }
 }
 
-/// The filter of the analysis, and the ends of the directions.
+/// The filter of the analysis, and the flows of the directions.
 fn filter(analysis: &Analysis, directions: &[LoggedDirection]) -> PacketFilter {
     let only = analysis.filter();
-    let end = |at: crate::decode::EndpointAddress| {
-        let address = Ipv6Addr::from(at.ip);
-        let (ip, bits) = match address.to_ipv4_mapped() {
-            Some(v4) => (IpAddr::V4(v4), 32),
-            None => (IpAddr::V6(address), 128),
-        };
-        EndpointExpr::All(vec![EndpointExpr::Net(ip, bits), EndpointExpr::Ports(at.port, at.port)])
-    };
-    let flows = directions.iter().map(|of| EndpointExpr::All(of.ends.map(end).to_vec())).collect();
-    let both = only.ends.clone().into_iter().chain([EndpointExpr::Any(flows)]).collect();
+    let mut flows = FlowSet::default();
+    directions.iter().for_each(|of| flows.add(&of.ends));
+    let both = [EndpointExpr::Flows(flows)].into_iter().chain(only.ends.clone()).collect();
     PacketFilter { ends: Some(EndpointExpr::All(both)), ..only.clone() }
 }
