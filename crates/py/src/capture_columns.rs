@@ -25,9 +25,15 @@ pub struct CaptureRows<'a> {
 
 /// A row for each packet.
 pub fn packets(captures: &[CaptureRows<'_>]) -> Result<RecordBatch, ArrowError> {
-    let mut rows: Vec<(u8, u32, f64, &Row)> = Vec::new();
+    let (mut numbers, mut flows, mut times) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rows: Vec<&Row> = Vec::new();
     let mut sacks = ListBuilder::new(Int64Builder::new());
     for capture in captures {
+        let count = capture.packets.rows.len();
+        numbers.reserve(count);
+        flows.reserve(count);
+        times.reserve(count);
+        rows.reserve(count);
         let mut next_sack = 0;
         for (number, row) in capture.packets.rows.iter().enumerate() {
             let first_sack = next_sack;
@@ -35,7 +41,10 @@ pub fn packets(captures: &[CaptureRows<'_>]) -> Result<RecordBatch, ArrowError> 
                 next_sack += 1;
             }
             let Some(flow) = (capture.flow)(row.flow) else { continue };
-            rows.push((capture.capture, flow, (capture.time_s)(row.at), row));
+            numbers.push(capture.capture);
+            flows.push(flow);
+            times.push((capture.time_s)(row.at));
+            rows.push(row);
             for &(_, left, right) in &capture.packets.sacks[first_sack..next_sack] {
                 sacks.values().append_value(left);
                 sacks.values().append_value(right);
@@ -43,28 +52,28 @@ pub fn packets(captures: &[CaptureRows<'_>]) -> Result<RecordBatch, ArrowError> 
             sacks.append(true);
         }
     }
-    let count = |f: fn(&Row) -> u32| -> ArrayRef { Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| f(r.3)))) };
-    let flag = |f: fn(&Row) -> bool| -> ArrayRef { Arc::new(BooleanArray::from_iter(rows.iter().map(|r| Some(f(r.3))))) };
-    let directions = rows.iter().map(|r| if r.3.from_client { "a2b" } else { "b2a" });
+    let count = |f: fn(&Row) -> u32| -> ArrayRef { Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| f(r)))) };
+    let flag = |f: fn(&Row) -> bool| -> ArrayRef { Arc::new(BooleanArray::from_iter(rows.iter().map(|r| Some(f(r))))) };
+    let directions = rows.iter().map(|r| if r.from_client { "a2b" } else { "b2a" });
     table([
-        ("capture", Arc::new(UInt8Array::from_iter_values(rows.iter().map(|r| r.0))) as ArrayRef),
-        ("flow", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.1)))),
-        ("frame", Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.3.frame)))),
-        ("time_s", Arc::new(Float64Array::from_iter_values(rows.iter().map(|r| r.2)))),
+        ("capture", Arc::new(UInt8Array::from(numbers)) as ArrayRef),
+        ("flow", Arc::new(UInt32Array::from(flows))),
+        ("frame", Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.frame)))),
+        ("time_s", Arc::new(Float64Array::from(times))),
         ("way", Arc::new(StringArray::from_iter_values(directions))),
-        ("kind", Arc::new(StringArray::from_iter_values(rows.iter().map(|r| r.3.kind.name())))),
-        ("confidence", Arc::new(Float32Array::from_iter_values(rows.iter().map(|r| r.3.confidence)))),
-        ("rule", Arc::new(StringArray::from_iter(rows.iter().map(|r| r.3.rule.map(KindRule::name))))),
-        ("seq", Arc::new(Int64Array::from_iter_values(rows.iter().map(|r| r.3.seq)))),
+        ("kind", Arc::new(StringArray::from_iter_values(rows.iter().map(|r| r.kind.name())))),
+        ("confidence", Arc::new(Float32Array::from_iter_values(rows.iter().map(|r| r.confidence)))),
+        ("rule", Arc::new(StringArray::from_iter(rows.iter().map(|r| r.rule.map(KindRule::name))))),
+        ("seq", Arc::new(Int64Array::from_iter_values(rows.iter().map(|r| r.seq)))),
         ("payload_bytes", count(|r| r.payload)),
         ("ip_bytes", count(|r| r.ip_len)),
-        ("ack", Arc::new(Int64Array::from_iter(rows.iter().map(|r| r.3.ack)))),
+        ("ack", Arc::new(Int64Array::from_iter(rows.iter().map(|r| r.ack)))),
         ("duplicate_ack", flag(|r| r.duplicate_ack)),
         ("window_bytes", count(|r| r.window)),
         ("sack", Arc::new(sacks.finish()) as Arc<dyn Array>),
         ("outstanding_bytes", count(|r| r.in_flight)),
         ("peer_outstanding_bytes", count(|r| r.peer_in_flight)),
-        ("rtt_ms", Arc::new(Float64Array::from_iter(rows.iter().map(|r| r.3.rtt.map(|ns| ns as f64 * 1e-6))))),
+        ("rtt_ms", Arc::new(Float64Array::from_iter(rows.iter().map(|r| r.rtt.map(|ns| ns as f64 * 1e-6))))),
         ("spurious", count(|r| r.spurious)),
     ])
 }
