@@ -12,6 +12,7 @@ from ackclock import InputError, analyze
 from ackclock.analysis.filter import PacketFilter
 from ackclock.analysis.folder import read_folder
 from ackclock.analysis.run import analysis_of, open_capture
+from ackclock.storage.atomic_files import write_parquet
 from tests.support.capture_copies import altered_copy
 from tests.support.short_flows import Connection, exchange, refused, unanswered, write_connections
 
@@ -102,6 +103,19 @@ def test_document_has_events_when_the_engine_keeps_no_row_of_the_series(mixed):
     assert analysis.document["flows"] == analyze(mixed).document["flows"]
 
 
+def test_rates_and_packets_are_the_same_when_the_series_is_read_from_its_file(mixed, tmp_path, monkeypatch):
+    monkeypatch.setattr("ackclock.analysis.frames.RATES_ROWS", 100)
+    analysis = analyze(mixed, series=True)
+    rates, packets, whole = analysis.rates(0.01), analysis.packets([21, 61]), analysis.series
+    file = tmp_path / "series.parquet"
+    write_parquet(file, whole)
+    analysis.release_series(file)
+    assert analysis.rates(0.01).equals(rates) and analysis.packets([21, 61]).equals(packets)
+    monkeypatch.setattr("ackclock.analysis.frames.RATES_ROWS", 1 << 20)
+    assert analysis.rates(0.01).equals(rates)
+    assert analysis.has_series and analysis.series.equals(whole)
+
+
 @pytest.mark.parametrize("flow", [21, "10.0.0.1:2020"])
 def test_flow_is_selected_by_its_number_or_its_end(mixed, flow):
     analysis = analyze(mixed, flow=flow)
@@ -111,9 +125,12 @@ def test_flow_is_selected_by_its_number_or_its_end(mixed, flow):
         analyze(mixed, flow=0)
 
 
-def test_flows_parquet_equals_the_frame_when_it_is_merged_from_parts(mixed, tmp_path, monkeypatch):
-    monkeypatch.setattr("ackclock.analysis.capture_document.ROWS", 16)
-    analysis = analyze(mixed, out=tmp_path / "run")
+def test_flows_parquet_equals_the_frame_when_it_is_merged_from_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr("ackclock.analysis.capture_document.ROWS", 256)
+    # A part has pieces of the document, of 256 flows each; one has a flow without an answer.
+    kinds = {60: unanswered(0.06)}
+    many = [Connection(kinds.get(n, exchange(n * 1e-3)), ("10.0.0.1", 2000 + n)) for n in range(600)]
+    analysis = analyze(write_connections(tmp_path / "many.pcap", many), out=tmp_path / "run")
     written = pl.read_parquet(tmp_path / "run" / "flows.parquet")
     assert written.equals(analysis.source.flows_frame())
     assert written.schema == analysis.source.flows_frame().schema

@@ -163,36 +163,46 @@ impl CaptureReport {
             .ok_or_else(|| PyIndexError::new_err(format!("flow {number} of {} flows", self.counts[capture])))
     }
 
-    /// Flows as text, separated by commas, each on a line of its own, with their findings, which are added
-    /// to a summary.
-    fn lines(&self, py: Python<'_>, numbers: &[usize], builder: &mut SummaryBuilder) -> PyResult<Vec<u8>> {
-        let mut text = Vec::with_capacity(numbers.len() * FLOW_TEXT);
+    /// Appends flows to `text`, separated by commas, each on a line of its own, with their findings, which are added
+    /// to a summary; and as rows to `table`, if there is one.
+    fn add_lines(
+        &self,
+        py: Python<'_>,
+        text: &mut Vec<u8>,
+        numbers: &[usize],
+        builder: &mut SummaryBuilder,
+        mut table: Option<&mut FlatTable>,
+    ) -> PyResult<()> {
+        text.reserve(numbers.len() * FLOW_TEXT);
         self.with_diagnosis(py, |diagnosis| {
-            for &number in numbers {
-                append_flow(&mut text, 0, &diagnosis.flow(self.index(0, number)?).summed(builder))?;
+            for (place, &number) in numbers.iter().enumerate() {
+                let flow = diagnosis.flow(self.index(0, number)?);
+                if let Some(table) = table.as_deref_mut() {
+                    table.add(&flow.flow).map_err(failure)?;
+                }
+                append_flow(text, place == 0, 0, &flow.summed(builder))?;
             }
-            Ok(text)
+            Ok(())
         })
     }
 
-    /// Flows of the second capture as text.
-    fn second_lines(&self, py: Python<'_>, indexes: Range<usize>) -> PyResult<Vec<u8>> {
-        let mut text = Vec::with_capacity(indexes.len() * FLOW_TEXT);
+    /// Appends flows of the second capture.
+    fn add_second_lines(&self, py: Python<'_>, text: &mut Vec<u8>, indexes: Range<usize>) -> PyResult<()> {
+        text.reserve(indexes.len() * FLOW_TEXT);
         self.with_diagnosis(py, |diagnosis| {
-            for index in indexes {
-                append_flow(&mut text, 1, &diagnosis.second_flow(index))?;
+            for index in indexes.clone() {
+                append_flow(text, index == indexes.start, 1, &diagnosis.second_flow(index))?;
             }
-            Ok(text)
+            Ok(())
         })
     }
 
-    fn udp_lines(&self, py: Python<'_>, indexes: Range<usize>) -> PyResult<Vec<u8>> {
-        let mut text = Vec::new();
+    fn add_udp_lines(&self, py: Python<'_>, text: &mut Vec<u8>, indexes: Range<usize>) -> PyResult<()> {
         self.with_udp(py, |udp| {
-            for index in indexes {
-                append_flow(&mut text, 0, &udp.row(index))?;
+            for index in indexes.clone() {
+                append_flow(text, index == indexes.start, 0, &udp.row(index))?;
             }
-            Ok(text)
+            Ok(())
         })
     }
 
@@ -201,9 +211,9 @@ impl CaptureReport {
     }
 }
 
-/// Appends a flow on a line of its own, after a comma if it is not the first.
-fn append_flow(text: &mut Vec<u8>, capture: usize, flow: &impl serde::Serialize) -> PyResult<()> {
-    if !text.is_empty() {
+/// Appends a flow on a line of its own, after a comma if it is not the first of a piece.
+fn append_flow(text: &mut Vec<u8>, is_first: bool, capture: usize, flow: &impl serde::Serialize) -> PyResult<()> {
+    if !is_first {
         text.push(b',');
     }
     json_text::append_line_break(text, FLOW_LEVELS[capture]);
@@ -307,14 +317,15 @@ impl CaptureReport {
     }
 
     /// The document as JSON in pieces: indented by 2, with a line for each flow. `series_left_out`: packets
-    /// beyond the maximum number of rows, with a series.
-    #[pyo3(signature = (series_left_out = None))]
-    fn text(slf: Py<Self>, py: Python<'_>, series_left_out: Option<u64>) -> PyResult<DocumentText> {
+    /// beyond the maximum number of rows, with a series. `with_rows`: for `DocumentText.rows`.
+    #[pyo3(signature = (series_left_out = None, with_rows = false))]
+    fn text(slf: Py<Self>, py: Python<'_>, series_left_out: Option<u64>, with_rows: bool) -> PyResult<DocumentText> {
         let mut report = slf.borrow_mut(py);
         report.head.series_left_out = series_left_out;
         let outline = Outline::of(&report.head).map_err(failure)?;
         drop(report);
-        Ok(DocumentText { report: slf, outline, part: Part::Before, done: 0, builder: SummaryBuilder::default() })
+        let table = with_rows.then(FlatTable::default);
+        Ok(DocumentText { report: slf, outline, part: Part::Before, done: 0, builder: SummaryBuilder::default(), table })
     }
 }
 
@@ -340,6 +351,8 @@ pub struct DocumentText {
     /// Flows of the present list that are written.
     done: usize,
     builder: SummaryBuilder,
+    /// The rows of flows that are written and not taken.
+    table: Option<FlatTable>,
 }
 
 #[pymethods]
@@ -373,6 +386,14 @@ impl DocumentText {
         };
         Ok(Some(PyBytes::new(py, &text)))
     }
+
+    /// The rows of the flows of the first capture that are written since the last call, as `CaptureReport.rows` makes
+    /// them; none if there are fewer than `min`.
+    #[pyo3(signature = (min = 1))]
+    fn rows(&mut self, min: usize) -> PyResult<Option<Table>> {
+        let taken = self.table.as_mut().filter(|table| table.len() >= min.max(1)).map(mem::take);
+        taken.map(|table| flow_columns(table).map(Table::new).map_err(failure)).transpose()
+    }
 }
 
 impl DocumentText {
@@ -381,11 +402,14 @@ impl DocumentText {
         self.done..count.min(self.done + BATCH)
     }
 
-    /// A piece of a list with brackets around the whole list; after its end the text goes on with `next`.
-    fn list(&mut self, lines: Vec<u8>, written: usize, count: usize, level: usize, next: Part) -> Vec<u8> {
-        let mut text = Vec::with_capacity(lines.len() + 8);
-        text.push(if self.done == 0 { b'[' } else { b',' });
-        text.extend(lines);
+    /// The front of a piece of a list: a bracket, or a comma after the piece before.
+    fn front(&self) -> Vec<u8> {
+        vec![if self.done == 0 { b'[' } else { b',' }]
+    }
+
+    /// The piece with a bracket after the whole list of `count` flows, of which it has `written`; after its end the text
+    /// goes on with `next`.
+    fn list(&mut self, mut text: Vec<u8>, written: usize, count: usize, level: usize, next: Part) -> Vec<u8> {
         self.done += written;
         if self.done == count {
             if count > 0 {
@@ -401,29 +425,32 @@ impl DocumentText {
     fn flows(&mut self, py: Python<'_>) -> PyResult<Vec<u8>> {
         let mut report = self.report.borrow_mut(py);
         let (count, batch) = (report.numbers.len(), self.batch(report.numbers.len()));
-        let lines = report.lines(py, &report.numbers[batch.clone()], &mut self.builder)?;
+        let mut text = self.front();
+        report.add_lines(py, &mut text, &report.numbers[batch.clone()], &mut self.builder, self.table.as_mut())?;
         if batch.end == count {
             report.head.summary = Some(self.builder.summary(&report.head));
             self.outline = Outline::of(&report.head).map_err(failure)?;
         }
         drop(report);
-        Ok(self.list(lines, batch.len(), count, 1, Part::ToUdp))
+        Ok(self.list(text, batch.len(), count, 1, Part::ToUdp))
     }
 
     fn udp_flows(&mut self, py: Python<'_>) -> PyResult<Vec<u8>> {
         let report = self.report.borrow(py);
         let count = report.with_udp(py, |udp| Ok(udp.flows.len()))?;
         let batch = self.batch(count);
-        let lines = report.udp_lines(py, batch.clone())?;
+        let mut text = self.front();
+        report.add_udp_lines(py, &mut text, batch.clone())?;
         drop(report);
-        Ok(self.list(lines, batch.len(), count, 1, Part::ToSecond))
+        Ok(self.list(text, batch.len(), count, 1, Part::ToSecond))
     }
 
     fn second_flows(&mut self, py: Python<'_>) -> PyResult<Vec<u8>> {
         let report = self.report.borrow(py);
         let (count, batch) = (report.counts[1], self.batch(report.counts[1]));
-        let lines = report.second_lines(py, batch.clone())?;
+        let mut text = self.front();
+        report.add_second_lines(py, &mut text, batch.clone())?;
         drop(report);
-        Ok(self.list(lines, batch.len(), count, 2, Part::After))
+        Ok(self.list(text, batch.len(), count, 2, Part::After))
     }
 }

@@ -16,11 +16,10 @@ from ackclock.storage.run_folder import Identity, RunFolder
 from ackclock.storage.stored_files import read_table
 
 if TYPE_CHECKING:
-    from ackclock.analysis.capture_document import LiveDocument
     from ackclock.analysis.run import Analysis
 
 DOCUMENT = run_kind.ANALYZE.document
-FLOWS = "flows.parquet"
+FLOWS, SERIES = "flows.parquet", "series.parquet"
 
 
 @dataclass(frozen=True)
@@ -61,25 +60,27 @@ def folder_for(
     return nullcontext() if out is None else RunFolder(out, request.identity, force=force)
 
 
-def write_flows(folder: Path, source: LiveDocument) -> None:
-    """Write the table of flows, which is not kept."""
-    atomic_write(folder / FLOWS, source.flows_parquet())
+def write_folder(run: RunFolder, analysis: Analysis, *, keep_series: bool = False) -> None:
+    """Write the tables, the xplot graphs and the document of an analysis of packets. The series is
+    read from its file again where it is needed, or stays in memory with `keep_series`.
+    """
+    from ackclock.analysis.capture_document import LiveDocument
 
-
-def write_folder(run: RunFolder, analysis: Analysis) -> None:
-    """Write the other tables, the xplot graphs and the document, after `write_flows`."""
-    for name, frame in (("series", analysis.series), ("delays", analysis.delays)):
-        if frame is not None:
-            write_parquet(run.path / f"{name}.parquet", frame)
+    assert isinstance(analysis.source, LiveDocument)
     if analysis.series is not None:
+        write_parquet(run.path / SERIES, analysis.series)
+        if not keep_series:
+            analysis.release_series(run.path / SERIES)
         write_parquet(run.path / "rates.parquet", analysis.rates())
-    # It has its name last, when every file that it names exists. The graphs follow its text, which
-    # diagnoses all flows: they need the summary.
+    if analysis.delays is not None:
+        write_parquet(run.path / "delays.parquet", analysis.delays)
+    # The document has its name last, when every file that it names exists. The graphs follow its
+    # text, which diagnoses all flows: they need the summary.
     with atomic_file(run.path / DOCUMENT) as file:
-        for text in analysis.source.json_text():
-            file.write(text)
+        flows = analysis.source.write(file)
         file.write(b"\n")
-        if analysis.series is not None:
+        atomic_write(run.path / FLOWS, flows)
+        if analysis.has_series:
             analysis.xplot(run.path / "xplot")
     run.finish()
 

@@ -160,20 +160,21 @@ def _clock(clock: ClockReport | None) -> str:
 
 
 def _drawn(analysis: Analysis, document: Report) -> list[Section]:
-    if analysis.series is None:
+    if not analysis.has_series:
         return []
     views = DirectionViews(document)
     directions = [views.of(flow, direction) for flow in document["flows"] for direction in SIDES]
     directions = [v for v in directions if v.figures["unique_bytes"] >= _ENOUGH_BYTES]
     largest = sorted(directions, key=lambda v: -int(v.figures["unique_bytes"]))[:MAX_DRAWN]
-    return [_direction(analysis, v) for v in directions if v in largest]
+    series = analysis.packets({v.flow["flow"] for v in largest})
+    return [_direction(analysis, series, v) for v in directions if v in largest]
 
 
-def _direction(analysis: Analysis, view: DirectionView) -> Section:
+def _direction(analysis: Analysis, series: pl.DataFrame, view: DirectionView) -> Section:
+    """`series` has the packets of the direction's flow."""
     capture = view.capture
     number = view.flow["flow"]
-    assert analysis.series is not None
-    packets = analysis.series.filter((pl.col("flow") == number) & (pl.col("capture") == capture))
+    packets = series.filter((pl.col("flow") == number) & (pl.col("capture") == capture))
     sent, reverse = (
         packets.filter(pl.col("way") == view.direction),
         packets.filter(pl.col("way") != view.direction),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,9 +45,45 @@ class Analysis(Result):
         folder: Path | None = None,
     ) -> None:
         self.source = source
-        self.series = series
+        self._series: pl.DataFrame | Path | None = series
         self.delays = delays
         self._folder = folder
+
+    @property
+    def series(self) -> pl.DataFrame | None:
+        if isinstance(self._series, Path):
+            from ackclock.storage.stored_files import read_table
+
+            self._series = read_table(self._series)
+        return self._series
+
+    @property
+    def has_series(self) -> bool:
+        """Whether there is a series, without reading it."""
+        return self._series is not None
+
+    def release_series(self, file: Path) -> None:
+        """Keep the series in `file` alone, a Parquet file that has it: in memory it takes 130 bytes
+        a packet.
+        """
+        self._series = file
+
+    def packets(self, flows: Iterable[int]) -> pl.DataFrame:
+        """The rows of the series of these flows.
+
+        Raises:
+            InputError: the analysis has no series.
+        """
+        import polars as pl
+
+        return self._packets().filter(pl.col("flow").is_in(list(flows))).collect()
+
+    def _packets(self) -> pl.LazyFrame:
+        from ackclock.storage.stored_files import scan_table
+
+        if self._series is None:
+            raise InputError.problem("this analysis has no series", "pass series=True to analyze")
+        return scan_table(self._series) if isinstance(self._series, Path) else self._series.lazy()
 
     @cached_property
     def document(self) -> CaptureAnalysis:
@@ -77,11 +113,10 @@ class Analysis(Result):
         """
         from ackclock.analysis.frames import rates_frame
 
-        if self.series is None:
-            raise InputError.problem("this analysis has no series", "pass series=True to analyze")
+        packets = self._packets()
         if not 1e-6 <= step < float("inf"):
             raise InputError(f"{step}", "a step of a microsecond or more, in seconds", key="step")
-        return rates_frame(self.series, step)
+        return rates_frame(packets, step)
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
@@ -196,7 +231,7 @@ def analyze(
         reader.finish()
         done = analysis_of(str(capture), reader, flow, other, run.path if run else None)
         if run:
-            write_folder(run, done)
+            write_folder(run, done, keep_series=True)
     return done
 
 
@@ -261,10 +296,8 @@ def analysis_of(
 ) -> Analysis:
     """The analysis of the packets read so far, of all flows or of one.
 
-    With `folder`, the table of flows is written after the series is made, when the engine's rows
-    are freed: rows, series and the table would be the most memory that an analysis takes.
+    `folder` is the one that `write_folder` writes it to.
     """
-    from ackclock.analysis.folder import write_flows
     from ackclock.analysis.frames import delays_frame, series_frame
 
     source = live_document(path, reader, flow, second)
@@ -273,8 +306,6 @@ def analysis_of(
         table, source.head["series_left_out"] = recorded
         delays = None if second is None else delays_frame(reader.delays(), source.numbers)
         series = series_frame(table, source.numbers)
-    if folder is not None:
-        write_flows(folder, source)
     return Analysis(source, series, delays, folder)
 
 

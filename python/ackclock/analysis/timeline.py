@@ -74,7 +74,7 @@ def timeline_table(analysis: Analysis, flow: int | str, *, all_lines: bool = Fal
         raise InputError.problem("this analysis has no series", "pass series=True to analyze")
     number = _number(analysis, str(flow))
     row = analysis.source.part([number])["flows"][0]
-    packets = analysis.series.filter((pl.col("flow") == number) & (pl.col("capture") == 1))
+    packets = analysis.packets([number]).filter(pl.col("capture") == 1)
     lines = list(_lines(packets.iter_rows(named=True)))
     left_out = 0 if all_lines else max(0, len(lines) - MAX_LINES)
     note = f"; {left_out} more lines with --all" if left_out else ""

@@ -43,7 +43,7 @@ def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
 
     from ackclock.analysis.direction_view import SIDES, DirectionViews
 
-    if analysis.series is None:
+    if not analysis.has_series:
         raise InputError.problem("this analysis has no series", "pass series=True to analyze")
     document = analysis.source.part(analysis.source.largest(CONSIDERED))
     directions = [
@@ -53,10 +53,11 @@ def write_xplot(analysis: Analysis, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     views = DirectionViews(document)
+    series = analysis.packets({flow["flow"] for flow, _ in directions})
     for flow, direction in directions:
         view = views.of(flow, direction)
         selected = (pl.col("flow") == flow["flow"]) & (pl.col("capture") == view.capture)
-        packets = analysis.series.filter(selected)
+        packets = series.filter(selected)
         sent, acks = packets.filter(pl.col("way") == direction), packets.filter(pl.col("way") != direction)
         start = float(document["start_s"] or 0.0)
         ends = [flow["client"], flow["server"]] if direction == "a2b" else [flow["server"], flow["client"]]

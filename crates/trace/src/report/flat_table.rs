@@ -29,8 +29,17 @@ struct NameNode {
     part: Part,
     /// None before the first value.
     column: Option<usize>,
-    /// Key and place in [`FlatTable::names`] of each member, if the value is an object.
-    members: Vec<(String, usize)>,
+    /// The members, if the value is an object.
+    members: Vec<Member>,
+}
+
+#[derive(Debug)]
+struct Member {
+    key: String,
+    /// Address of the key where it is a field's name, of which every row has the same; else zero.
+    field_at: usize,
+    /// Place in [`FlatTable::names`].
+    node: usize,
 }
 
 #[derive(Debug)]
@@ -94,12 +103,19 @@ impl FlatTable {
         self.columns
     }
 
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
     /// Sets a value in the last row.
     fn set(&mut self, node: usize, value: FlatValue) {
         let number = self.names[node].column.unwrap_or_else(|| self.column(node));
-        let values = &mut self.columns[number].values;
-        values.pad(self.rows - 1);
-        values.push(value);
+        self.columns[number].values.set(self.rows - 1, value);
     }
 
     #[cold]
@@ -116,18 +132,27 @@ impl FlatTable {
     /// The place among the members of `node` of the one with this key, which is mostly `expected`.
     fn member(&mut self, node: usize, key: &str, expected: usize) -> usize {
         let members = &self.names[node].members;
-        if members.get(expected).is_some_and(|(known, _)| known == key) { expected } else { self.other_member(node, key) }
+        if members.get(expected).is_some_and(|known| known.key == key) { expected } else { self.other_member(node, key, 0) }
+    }
+
+    /// [`FlatTable::member`] of a field: a name at the same address is the same.
+    #[inline]
+    fn field(&mut self, node: usize, name: &'static str, expected: usize) -> usize {
+        let at = name.as_ptr() as usize;
+        let members = &self.names[node].members;
+        let is_expected = members.get(expected).is_some_and(|known| known.field_at == at && known.key.len() == name.len());
+        if is_expected { expected } else { self.other_member(node, name, at) }
     }
 
     #[cold]
-    fn other_member(&mut self, node: usize, key: &str) -> usize {
+    fn other_member(&mut self, node: usize, key: &str, field_at: usize) -> usize {
         let members = &self.names[node].members;
-        if let Some(known) = members.iter().position(|(known, _)| known == key) {
+        if let Some(known) = members.iter().position(|known| known.key == key) {
             return known;
         }
         let (place, number) = (members.len(), self.names.len());
         let member = self.names[node].member(key);
-        self.names[node].members.push((key.to_owned(), number));
+        self.names[node].members.push(Member { key: key.to_owned(), field_at, node: number });
         self.names.push(member);
         place
     }
@@ -154,6 +179,21 @@ impl FlatValues {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Sets the value of the row with this number, which is the last.
+    #[inline]
+    fn set(&mut self, row: usize, value: FlatValue) {
+        match (&mut *self, value) {
+            (FlatValues::Null(rows), FlatValue::Null) => *rows = row + 1,
+            (FlatValues::Int(values), FlatValue::Int(value)) if values.len() == row => values.push(Some(value)),
+            (FlatValues::Real(values), FlatValue::Real(value)) if values.len() == row => values.push(Some(value)),
+            (FlatValues::Bool(values), FlatValue::Bool(value)) if values.len() == row => values.push(Some(value)),
+            (_, value) => {
+                self.pad(row);
+                self.push(value);
+            }
+        }
     }
 
     /// Adds rows without a value up to this number of rows.
@@ -230,11 +270,10 @@ struct Members<'a> {
 }
 
 impl Members<'_> {
-    /// The place in `table.names` of the member that is visited now.
-    fn begin(&mut self, key: &str) -> usize {
-        let place = self.table.member(self.node, key, self.next);
+    /// The place in `table.names` of the member that is visited now, which has this place among the members.
+    fn begin(&mut self, place: usize) -> usize {
         self.next = place + 1;
-        self.table.names[self.node].members[place].1
+        self.table.names[self.node].members[place].node
     }
 
     fn visit(&mut self, node: usize, value: &(impl Serialize + ?Sized)) -> serde_json::Result<()> {
@@ -247,7 +286,8 @@ impl SerializeStruct for Members<'_> {
     type Error = Error;
 
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> serde_json::Result<()> {
-        let node = self.begin(key);
+        let place = self.table.field(self.node, key, self.next);
+        let node = self.begin(place);
         self.visit(node, value)
     }
 
@@ -281,7 +321,8 @@ impl SerializeMap for Members<'_> {
         let mut text = std::mem::take(&mut self.table.key);
         text.clear();
         write!(text, "{}", Key(key)).map_err(Error::custom)?;
-        let node = self.begin(&text);
+        let place = self.table.member(self.node, &text, self.next);
+        let node = self.begin(place);
         self.table.key = text;
         self.visit(node, value)
     }
