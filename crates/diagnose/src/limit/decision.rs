@@ -46,7 +46,7 @@ impl Evidence {
 }
 
 impl LimitFacts {
-    /// The limit with the largest share of the time, with its evidence.
+    /// The limit with the largest share of the time ([`super::kind::largest`]), with its evidence.
     pub fn decide(&self) -> FlowLimit {
         let kind = self.kind();
         let is_application = |kind| matches!(kind, LimitKind::ReceiveWindow | LimitKind::Application);

@@ -115,7 +115,7 @@ impl LimitFacts {
         if self.policed_drops > 0.5 * self.overflow_drops { "policer" } else { "overflow" }
     }
 
-    /// The kind of limit with the largest share.
+    /// The kind of limit with the largest share, as [`largest`] counts them.
     pub fn kind(&self) -> LimitKind {
         largest(&self.shares, self.loss() != "none")
     }
