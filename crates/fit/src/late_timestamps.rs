@@ -37,7 +37,7 @@ impl DelayBulk {
     }
 
     /// That above an edge with these shares of the delays below it.
-    fn above(sorted: &[f64], Edge { shares, min_outlier_edges, is_narrow }: Edge) -> Option<DelayBulk> {
+    fn above(sorted: &[f64], Edge { shares, min_outlier_edges, is_narrow, shows_blur }: Edge) -> Option<DelayBulk> {
         let at = |share: f64| sorted[(share * sorted.len() as f64) as usize];
         let [outer, inner, median, upper] = [shares.0, shares.1, 0.5, 0.9].map(at);
         let (below, edge) = (outer - sorted[0], inner - outer);
@@ -45,7 +45,7 @@ impl DelayBulk {
             return None;
         }
         let has_outliers = below > min_outlier_edges * edge && below > LIMITS.host_noise_ns;
-        if !has_outliers && (shares != LIMITS.edges[0].shares || median - outer > LIMITS.host_noise_ns) {
+        if !has_outliers && (!shows_blur || median - outer > LIMITS.host_noise_ns) {
             return None;
         }
         let cut = if has_outliers { outer - LIMITS.outlier_edges * edge } else { sorted[0] };

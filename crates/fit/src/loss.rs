@@ -186,14 +186,12 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, known: KnownD
     let is_bursty = gain > LIMITS.chi_squared_95;
     let drops = queue_drops(runs) + known.at_policer;
     if transitions.lost * known.for_each_loss < drops {
-        let hi = central_95(&grid.draws(draws, rng).means).map_or(share, |range| range[1]).max(share);
         let evidence = ChannelLoss { beside_drops: Some(drops), ..evidence(gain, is_bursty) };
-        return ChannelFit { mean: Fitted::bounded(Some(0.0), Some(hi), evidence), bad_sojourn: None };
+        return of_another_cause(share, &grid.draws(draws, rng), evidence);
     }
     if transitions.lost as f64 <= unrecorded(runs) {
-        let hi = central_95(&grid.draws(draws, rng).means).map_or(share, |range| range[1]).max(share);
         let evidence = ChannelLoss { unrecorded: true, ..evidence(gain, is_bursty) };
-        return ChannelFit { mean: Fitted::bounded(Some(0.0), Some(hi), evidence), bad_sojourn: None };
+        return of_another_cause(share, &grid.draws(draws, rng), evidence);
     }
     // The losses of one burst are one event.
     let events = if is_bursty { transitions.bursts } else { transitions.lost };
@@ -210,9 +208,7 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, known: KnownD
     let (mean, sojourn) = (grid.best.0, grid.best.1);
     if sojourn < LIMITS.min_sojourn_ns {
         // A queue may have dropped all of them.
-        let hi = central_95(&drawn.means).map_or(share, |range| range[1]).max(share);
-        let evidence = ChannelLoss { at_once: true, ..evidence(gain, true) };
-        return ChannelFit { mean: Fitted::bounded(Some(0.0), Some(hi), evidence), bad_sojourn: None };
+        return of_another_cause(share, &drawn, ChannelLoss { at_once: true, ..evidence(gain, true) });
     }
     let [fewer, more] = poisson_95(transitions.bursts);
     let by_bursts =
@@ -221,6 +217,12 @@ pub fn estimate(runs: &[DirectionFacts], ns_per_byte: Option<f64>, known: KnownD
         mean: by_bursts,
         bad_sojourn: Some(fitted(sojourn, drawn.sojourns, transitions.bursts >= LIMITS.min_bursts, ())),
     }
+}
+
+/// The channel whose losses may all have another cause: from none to as many as the draws allow.
+fn of_another_cause(share: f64, drawn: &ChannelDraws, evidence: ChannelLoss) -> ChannelFit {
+    let hi = central_95(&drawn.means).map_or(share, |range| range[1]).max(share);
+    ChannelFit { mean: Fitted::bounded(Some(0.0), Some(hi), evidence), bad_sojourn: None }
 }
 
 /// Packets that a queue dropped.

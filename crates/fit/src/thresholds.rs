@@ -22,6 +22,8 @@ pub struct Edge {
     pub min_outlier_edges: f64,
     /// It is as narrow as the noise of hosts.
     pub is_narrow: bool,
+    /// Delays without outliers show the blur of timestamps.
+    pub shows_blur: bool,
 }
 
 thresholds! {
@@ -31,9 +33,9 @@ thresholds! {
     /// link passes many packets in a stall, the third one of a path with jitter.
     min_bulk_packets: usize = 150;
     edges: [Edge; 3] = [
-        Edge { shares: (0.02, 0.1), min_outlier_edges: 3.5, is_narrow: true },
-        Edge { shares: (0.1, 0.3), min_outlier_edges: 7.0, is_narrow: true },
-        Edge { shares: (0.02, 0.1), min_outlier_edges: 3.5, is_narrow: false },
+        Edge { shares: (0.02, 0.1), min_outlier_edges: 3.5, is_narrow: true, shows_blur: true },
+        Edge { shares: (0.1, 0.3), min_outlier_edges: 7.0, is_narrow: true, shows_blur: false },
+        Edge { shares: (0.02, 0.1), min_outlier_edges: 3.5, is_narrow: false, shows_blur: false },
     ];
     /// Shares of the delays of isolated packets between which these are alike where most found an empty queue, and the
     /// minimum number of delays that agree: stalls make few of them too small.

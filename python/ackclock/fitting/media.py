@@ -1,7 +1,7 @@
-"""Links whose medium sends at fixed times (grants, frames): which medium, and its rate and queue.
+"""Media that send at fixed times (grants, frames): which of them an input may have, and replays of
+the input over them.
 
-Arrival times show the period alone. Each medium that may have it replays the input; the distance of
-its replays from the input weighs rates, queues and delays.
+Arrival times show the period alone. `medium_fit` chooses by the distance of the replays.
 """
 
 from __future__ import annotations
