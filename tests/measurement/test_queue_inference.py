@@ -35,6 +35,12 @@ def test_tail_drops_are_overflow_and_the_buffer_is_right_when_the_link_has_jitte
     assert found["rate"]["mean_bps"] == pytest.approx(12e6, rel=0.02)
 
 
+def test_interval_of_a_loss_rate_begins_at_zero_when_nothing_was_lost_and_ends_at_one_when_all_was():
+    for sent in (1, 7, 199, 253, 1000):
+        none, all_lost = wilson(0, sent), wilson(sent, sent)
+        assert none["lo"] == 0 and all_lost["hi"] == 1 and none["hi"] < 1 and all_lost["lo"] > 0
+
+
 def test_losses_of_a_full_queue_may_be_the_channels_as_well_when_few_datagrams_are_below_it():
     sent_s = np.linspace(0.0, 0.4, 400)
     train = Train(1228, sent_s, np.where(sent_s < 0.35, 1e3 * sent_s, np.nan))

@@ -211,7 +211,9 @@ def wilson(lost: int, sent: int) -> ChannelLosses:
     z, share = 1.959964, lost / sent
     centre = (share + z * z / (2 * sent)) / (1 + z * z / sent)
     half = z / (1 + z * z / sent) * math.sqrt(share * (1 - share) / sent + z * z / (4 * sent * sent))
-    return ChannelLosses(rate=share, lo=max(0.0, centre - half), hi=min(1.0, centre + half), lost=lost, sent=sent)
+    # At both ends the difference is 0 but for its rounding.
+    lo, hi = centre - half if lost else 0.0, centre + half if lost < sent else 1.0
+    return ChannelLosses(rate=share, lo=lo, hi=hi, lost=lost, sent=sent)
 
 
 def jitter_stats(idle: Train, stream: Train | None, service_s: float) -> JitterStats:

@@ -26,7 +26,10 @@ pub fn wilson_interval(events: &[bool]) -> Option<Proportion> {
     let n = (n * (1.0 - r) / (1.0 + r)).max(1.0);
     let (middle, spread) = (p + Z * Z / (2.0 * n), Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt());
     let scale = 1.0 + Z * Z / n;
-    Some(Proportion { rate: p, lo: ((middle - spread) / scale).max(0.0), hi: ((middle + spread) / scale).min(1.0) })
+    // At both ends the difference is 0 but for its rounding.
+    let lo = if p > 0.0 { (middle - spread) / scale } else { 0.0 };
+    let hi = if p < 1.0 { (middle + spread) / scale } else { 1.0 };
+    Some(Proportion { rate: p, lo, hi })
 }
 
 /// Lag-one autocorrelation.
@@ -49,6 +52,14 @@ mod tests {
         let events: Vec<bool> = (0..100).map(|i| i % 10 == 5).collect();
         let s = wilson_interval(&events).unwrap();
         assert!((s.lo - 0.0552).abs() < 1e-4 && (s.hi - 0.1744).abs() < 1e-4, "{s:?}");
+    }
+
+    #[test]
+    fn interval_begins_at_zero_when_nothing_was_lost_and_ends_at_one_when_all_was() {
+        for count in [1, 7, 199, 253, 1000] {
+            let [none, all] = [false, true].map(|lost| wilson_interval(&vec![lost; count]).unwrap());
+            assert!(none.lo == 0.0 && all.hi == 1.0 && none.hi < 1.0 && all.lo > 0.0, "{none:?} {all:?}");
+        }
     }
 
     #[test]
