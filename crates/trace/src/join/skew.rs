@@ -80,19 +80,32 @@ impl<'a> Minima<'a> {
 
     /// The floor that fits best at a rate, and the misfit in intervals.
     fn floor(&self, rate: f64, tolerance: f64) -> (f64, f64) {
+        self.floor_below(rate, tolerance, f64::INFINITY).unwrap_or((0.0, 0.0))
+    }
+
+    /// As `floor`; none if the misfit is not less than `limit`. A sum that reaches it, or that of another floor, is not
+    /// added up further.
+    fn floor_below(&self, rate: f64, tolerance: f64, limit: f64) -> Option<(f64, f64)> {
         let values: Vec<f64> = self.minima.iter().map(|p| self.value(p, rate)).collect();
-        let misfit_at = |floor: f64| -> f64 {
-            let misfit = |v: &f64| {
-                if *v >= floor {
+        let mut best = None;
+        let mut least = limit;
+        for &floor in &values {
+            let mut sum = 0.0;
+            for v in &values {
+                sum += if *v >= floor {
                     ((v - floor) / tolerance).min(1.0)
                 } else {
                     (BELOW_WEIGHT * (floor - v) / tolerance).min(BELOW_WEIGHT)
+                };
+                if sum >= least {
+                    break;
                 }
-            };
-            values.iter().map(misfit).sum()
-        };
-        let floors = values.iter().map(|&floor| (floor, misfit_at(floor)));
-        floors.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 0.0))
+            }
+            if sum < least {
+                (best, least) = (Some((floor, sum)), sum);
+            }
+        }
+        best
     }
 
     /// Time and distance from the floor of the intervals on it.
@@ -164,9 +177,21 @@ fn iterate(directions: &mut [Minima<'_>; 2], start: f64, tolerance: f64, possibl
     (rate, misfit(directions, rate, tolerance))
 }
 
-fn misfit(directions: &[Minima<'_>; 2], rate: f64, tolerance: f64) -> f64 {
+/// The misfit at a rate; a number that is not less than `limit` if it is not.
+fn misfit_below(directions: &[Minima<'_>; 2], rate: f64, tolerance: f64, limit: f64) -> f64 {
     let penalty = RATE_PENALTY * ((rate.abs() / COMMON_SKEW).min(1.0) + rate.abs() / MAX_SKEW);
-    directions.iter().map(|direction| direction.floor(rate, tolerance).1).sum::<f64>() + penalty
+    let mut misfit = 0.0;
+    for direction in directions.iter().filter(|direction| !direction.minima.is_empty()) {
+        match direction.floor_below(rate, tolerance, limit) {
+            Some((_, of_direction)) => misfit += of_direction,
+            None => return f64::INFINITY,
+        }
+    }
+    misfit + penalty
+}
+
+fn misfit(directions: &[Minima<'_>; 2], rate: f64, tolerance: f64) -> f64 {
+    misfit_below(directions, rate, tolerance, f64::INFINITY)
 }
 
 /// The rate with the lowest misfit: of the rates at which two minima are equal, of a grid over the
@@ -182,7 +207,7 @@ fn best_rate(directions: &[Minima<'_>; 2], tolerance: f64, possible: [f64; 2]) -
     });
     let is_possible = |rate: &f64| rate.is_finite() && (possible[0]..=possible[1]).contains(rate);
     let better = |found: (f64, f64), rate: f64| {
-        let misfit = misfit(directions, rate, tolerance);
+        let misfit = misfit_below(directions, rate, tolerance, found.1);
         if misfit < found.1 { (rate, misfit) } else { found }
     };
     let grid =

@@ -41,54 +41,85 @@ pub fn find(arrivals: &[Arrival]) -> Option<TokenBucketEstimate> {
         return None;
     }
     let packet = f64::from(arrivals.iter().map(|a| a.1).max()?);
+    let mut curve = Curve::new(arrivals, span / 2);
     // The upper part may be straight for shorter intervals only, as a sender pauses after losses.
     [2, 4, 8, 16].into_iter().filter(|part| span / part >= MIN_SPAN_NS / 2).find_map(|part| {
-        let curve = curve(arrivals, span / part);
-        let (rate, burst) = upper(&curve, packet)?;
-        let peak = lower(&curve, burst, packet)?;
-        let is_shaped = burst >= MIN_BURST * packet && peak >= STEEPER * rate && is_shaping(arrivals, rate, burst, packet);
+        let end = curve.end(span / part);
+        let (rate, burst) = upper(&mut curve, end, packet).filter(|(_, burst)| *burst >= MIN_BURST * packet)?;
+        let peak = lower(&mut curve, end, burst, packet)?;
+        let is_shaped = peak >= STEEPER * rate && is_shaping(arrivals, rate, burst, packet);
         is_shaped.then_some(TokenBucketEstimate { rate_bps: rate * 8.0, burst_bytes: burst, peak_bps: peak * 8.0 })
     })
 }
 
-/// Arrival curve: interval length in seconds and maximum bytes in it, without the packet at its
-/// beginning.
-fn curve(arrivals: &[Arrival], max_interval: i64) -> Vec<(f64, f64)> {
-    let mut all = Vec::new();
-    let mut time = 1e6;
-    while time <= max_interval as f64 {
-        let (mut from, mut sum, mut max) = (0, 0u64, 0u64);
-        for (i, arrival) in arrivals.iter().enumerate() {
-            sum += u64::from(arrival.1);
-            while (arrival.0 - arrivals[from].0) as f64 > time {
-                sum -= u64::from(arrivals[from].1);
-                from += 1;
-            }
-            if from < i || arrivals.len() == 1 {
-                max = max.max(sum - u64::from(arrivals[from].1));
-            }
-        }
-        all.push((time * 1e-9, max as f64));
-        time *= STEP;
-    }
-    all
+/// Arrival curve: maximum bytes in any interval of a length, without the packet at its beginning. A
+/// point takes a pass over all arrivals, so it is found when it is read.
+struct Curve<'a> {
+    arrivals: &'a [Arrival],
+    /// Lengths of the intervals, nanoseconds, and the bytes of those that were read.
+    points: Vec<(f64, Option<f64>)>,
 }
 
-/// Rate in bytes/s and burst in bytes, from the line through the last three quarters of the curve's
-/// time.
-fn upper(curve: &[(f64, f64)], packet: f64) -> Option<(f64, f64)> {
-    let &(end, top) = curve.last()?;
-    let part: Vec<(f64, f64)> = curve.iter().copied().filter(|p| p.0 >= end / 4.0).collect();
-    let &(start, bottom) = part.first()?;
+impl Curve<'_> {
+    /// With intervals of up to `max_interval` nanoseconds.
+    fn new(arrivals: &[Arrival], max_interval: i64) -> Curve<'_> {
+        let lengths = std::iter::successors(Some(1e6), |time| Some(time * STEP));
+        let points = lengths.take_while(|time| *time <= max_interval as f64).map(|time| (time, None)).collect();
+        Curve { arrivals, points }
+    }
+
+    /// Number of points with intervals of up to `max_interval` nanoseconds.
+    fn end(&self, max_interval: i64) -> usize {
+        self.points.partition_point(|point| point.0 <= max_interval as f64)
+    }
+
+    /// Seconds.
+    fn length(&self, index: usize) -> f64 {
+        self.points[index].0 * 1e-9
+    }
+
+    fn bytes(&mut self, index: usize) -> f64 {
+        let (time, known) = self.points[index];
+        let bytes = known.unwrap_or_else(|| max_bytes(self.arrivals, time as i64));
+        self.points[index].1 = Some(bytes);
+        bytes
+    }
+}
+
+/// Maximum bytes in any interval of this length in nanoseconds, without the packet at its beginning.
+fn max_bytes(arrivals: &[Arrival], time: i64) -> f64 {
+    let (mut from, mut sum, mut max) = (0, 0u64, 0u64);
+    for (i, arrival) in arrivals.iter().enumerate() {
+        sum += u64::from(arrival.1);
+        while arrival.0 - arrivals[from].0 > time {
+            sum -= u64::from(arrivals[from].1);
+            from += 1;
+        }
+        if from < i || arrivals.len() == 1 {
+            max = max.max(sum - u64::from(arrivals[from].1));
+        }
+    }
+    max as f64
+}
+
+/// Rate in bytes/s and burst in bytes, from the line through the last three quarters of the time of the
+/// curve's first `len` points.
+fn upper(curve: &mut Curve<'_>, len: usize, packet: f64) -> Option<(f64, f64)> {
+    let last = len.checked_sub(1)?;
+    let end = curve.length(last);
+    let first = (0..len).find(|i| curve.length(*i) >= end / 4.0)?;
+    let part: Vec<(f64, f64)> = (first..len).map(|i| (curve.length(i), curve.bytes(i))).collect();
+    let (&(start, bottom), &(_, top)) = (part.first()?, part.last()?);
     let rate = (top - bottom) / (end - start);
     let burst = top - rate * end;
     let straight = part.iter().all(|&(x, y)| (y - burst - rate * x).abs() <= (STRAIGHT * y).max(2.0 * packet));
     (rate > 0.0 && straight).then_some((rate, burst))
 }
 
-/// Slope of the curve's lower part in bytes/s: from four packets to half of the burst.
-fn lower(curve: &[(f64, f64)], burst: f64, packet: f64) -> Option<f64> {
-    let within = curve.iter().filter(|p| p.1 >= 4.0 * packet && p.1 <= (burst / 2.0).max(4.0 * packet) + packet);
+/// Slope in bytes/s of the lower part of the curve's first `len` points: from four packets to half of the burst.
+fn lower(curve: &mut Curve<'_>, len: usize, burst: f64, packet: f64) -> Option<f64> {
+    let points: Vec<(f64, f64)> = (0..len).map(|i| (curve.length(i), curve.bytes(i))).collect();
+    let within = points.iter().filter(|p| p.1 >= 4.0 * packet && p.1 <= (burst / 2.0).max(4.0 * packet) + packet);
     within.map(|p| p.1 / p.0).max_by(f64::total_cmp)
 }
 
