@@ -175,11 +175,11 @@ def test_replay_without_arrivals_is_unlike_the_input_and_other_refusals_end_the_
     observed = Observed(2e6, 60.0, 0.01, 40.0, 50.0, 50.0)
 
     def refuse(error: InputError) -> Search:
-        def replay_fit(captures: Any) -> Any:
+        def replay_shape(captures: Any) -> Any:
             raise error
 
-        fit: Any = None
-        source: Any = SimpleNamespace(replay_fit=replay_fit)
+        fit: Any = {"down": {"shape": None}, "up": {"shape": None}}
+        source: Any = SimpleNamespace(replay_shape=replay_shape)
         replay: Any = SimpleNamespace(simulated=lambda *_: observed, captured=lambda *_: [])
         seen = Transfers("down", 1, 15.0, observed)
         search = Search(Medium("a cap", standard=CAPPED), FittedHop(), seen, "cubic", 20.0, fit, source)

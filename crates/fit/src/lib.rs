@@ -35,7 +35,7 @@ pub use facts::{DirectionFacts, LinkPacket, Outcome};
 pub use frame_period::FramePeriod;
 pub use framing::{FramingEvidence, FramingFit, LineCells};
 pub use jitter::{Jitter, JitterFamily};
-pub use link_fit::{DirectionFit, LinkFit, RunFacts, fit_link};
+pub use link_fit::{DirectionFit, LinkFit, LinkShape, RunFacts, fit_link};
 pub use loss::{ChannelFit, ChannelLoss};
 pub use policer::{PolicerEvidence, PolicerFit};
 pub use queue::{QueueFinding, QueueLimit};

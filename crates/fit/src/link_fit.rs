@@ -94,6 +94,37 @@ pub struct LinkFit {
 /// The parameters of a link. `draws` is the number of draws of each, in the same order for all.
 pub fn fit_link(runs: &[RunFacts], draws: usize, seed: u64) -> LinkFit {
     let known_clocks = !runs.is_empty() && runs.iter().all(|run| run.known_clocks);
+    let [down, up] = with_known_hosts(runs);
+    let (down, up) = (fit_direction(&down, "down", draws, seed), fit_direction(&up, "up", draws, seed));
+    let delay = delay::of_both(&down.base_delay, &up.base_delay);
+    LinkFit { down, up, delay, known_clocks }
+}
+
+/// How packets arrive in both directions of a link: the `shape` of each direction of `fit_link`, without the
+/// parameters that it needs none of.
+#[derive(Debug, Clone, Serialize, Document)]
+pub struct LinkShape {
+    pub down: ArrivalShape,
+    pub up: ArrivalShape,
+}
+
+impl LinkShape {
+    pub fn of(runs: &[RunFacts]) -> LinkShape {
+        let [down, up] = with_known_hosts(runs);
+        LinkShape { down: shape_of(&down, "down"), up: shape_of(&up, "up") }
+    }
+}
+
+fn shape_of(runs: &[DirectionFacts], name: &str) -> ArrivalShape {
+    let policer = policer::estimate(runs, 0, &mut Rng::for_element(1, &format!("fit.{name}.policer")));
+    let passed = policer.map(|policer| policer::without_drops(runs, &policer));
+    let runs = passed.as_deref().unwrap_or(runs);
+    ArrivalShape::of(runs, &IsolatedDelays::of(runs, 0.0))
+}
+
+/// Both directions of the runs, with what they show of the hosts: late timestamps are mended, and each knows
+/// what the capture at its receiver loses.
+fn with_known_hosts(runs: &[RunFacts]) -> [Vec<DirectionFacts>; 2] {
     let [mut down, mut up]: [Vec<DirectionFacts>; 2] = [
         runs.iter().map(|run| late_timestamps::corrected(&run.down)).collect(),
         runs.iter().map(|run| late_timestamps::corrected(&run.up)).collect(),
@@ -105,9 +136,7 @@ pub fn fit_link(runs: &[RunFacts], draws: usize, seed: u64) -> LinkFit {
         down.iter_mut().zip(&mut up).for_each(|(down, up)| late_timestamps::of_both([down, up]));
         down.iter_mut().chain(&mut up).for_each(|facts| facts.late = facts.late.or(Some(LIMITS.host_delay_ns)));
     }
-    let (down, up) = (fit_direction(&down, "down", draws, seed), fit_direction(&up, "up", draws, seed));
-    let delay = delay::of_both(&down.base_delay, &up.base_delay);
-    LinkFit { down, up, delay, known_clocks }
+    [down, up]
 }
 
 /// The parameters of a direction by the bytes on its line, where service times show a framing; else by those of

@@ -19,6 +19,7 @@ pub fn document_types() -> Vec<TypeRow> {
     ackclock_diagnose::limit::FlowExplanation::shape(&mut types);
     ackclock_trace::report::Report::shape(&mut types);
     crate::link_fit::FitReport::shape(&mut types);
+    ackclock_fit::LinkShape::shape(&mut types);
     Catalogue::shape(&mut types);
     crate::diagnosis::FindingText::shape(&mut types);
     #[cfg(target_os = "linux")]

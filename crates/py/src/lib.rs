@@ -166,6 +166,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(captures::kind_rules, module)?)?;
     module.add_function(wrap_pyfunction!(captures::congestion_control_families, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_link, module)?)?;
+    module.add_function(wrap_pyfunction!(link_fit::link_shape, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::carried_at_end, module)?)?;
     module.add_function(wrap_pyfunction!(link_fit::fit_sender_end, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;

@@ -4,7 +4,7 @@ use crate::errors::{failure, refusal};
 use crate::objects::to_object;
 use ackclock_contract::Document;
 use ackclock_core::Problem;
-use ackclock_fit::{DirectionFacts, LinkFit, LinkPacket, Outcome, RunFacts, carried, max_carried};
+use ackclock_fit::{DirectionFacts, LinkFit, LinkPacket, LinkShape, Outcome, RunFacts, carried, max_carried};
 use ackclock_pcap::read::Capture;
 use ackclock_pcap::write::EPOCH_S;
 use ackclock_trace::analyze::PacketFilter;
@@ -81,6 +81,26 @@ pub fn fit_link<'py>(
     draws: usize,
     seed: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let runs = runs_of(py, &captures, clock_error_ns)?;
+    let report = py.detach(|| {
+        let facts: Vec<RunFacts> = runs.iter().map(|(_, path)| run_facts(path)).collect();
+        let fit = ackclock_fit::fit_link(&facts, draws, seed);
+        FitReport { runs: runs.iter().map(|(pairs, path)| RunReport::of(pairs, path)).collect(), fit }
+    });
+    to_object(py, &report)
+}
+
+/// How packets arrive by these captures, as `fit_link` would say; its errors.
+#[pyfunction]
+#[pyo3(signature = (captures))]
+pub fn link_shape<'py>(py: Python<'py>, captures: Vec<Py<EndCapture>>) -> PyResult<Bound<'py, PyAny>> {
+    let runs = runs_of(py, &captures, None)?;
+    let shape = py.detach(|| LinkShape::of(&runs.iter().map(|(_, path)| run_facts(path)).collect::<Vec<_>>()));
+    to_object(py, &shape)
+}
+
+/// The runs of these captures: pairs that overlap in time are one.
+fn runs_of(py: Python<'_>, captures: &[Py<EndCapture>], clock_error_ns: Option<f64>) -> PyResult<Vec<(Vec<Run>, PathFacts)>> {
     let ends: Vec<PyRef<'_, EndCapture>> = captures.iter().map(|capture| capture.borrow(py)).collect();
     let mut paths = Vec::new();
     for pair @ [first, second] in pairs(&ends)? {
@@ -89,14 +109,7 @@ pub fn fit_link<'py>(
         let captures = if path.server_is_first { pair } else { [second, first] };
         paths.push(Run { start: path.span().map_or(0, |span| span.0), captures, path });
     }
-    let runs = together(&ends, paths, clock_error_ns);
-    drop(ends);
-    let report = py.detach(|| {
-        let facts: Vec<RunFacts> = runs.iter().map(|(_, path)| run_facts(path)).collect();
-        let fit = ackclock_fit::fit_link(&facts, draws, seed);
-        FitReport { runs: runs.iter().map(|(pairs, path)| RunReport::of(pairs, path)).collect(), fit }
-    });
-    to_object(py, &report)
+    Ok(together(&ends, paths, clock_error_ns))
 }
 
 /// A pair of captures, the server's first, with what it shows.

@@ -1063,6 +1063,14 @@ class FitReport(TypedDict):
     runs: list[RunReport]
     fit: LinkFit
 
+class LinkShape(TypedDict):
+    """How packets arrive in both directions of a link: the `shape` of each direction of
+    `fit_link`, without the parameters that it needs none of.
+    """
+
+    down: ArrivalShape
+    up: ArrivalShape
+
 class Entry(TypedDict):
     name: str
     summary: str

@@ -11,7 +11,7 @@ from ackclock.fitting.parameters import DRAWS
 if TYPE_CHECKING:
     from ackclock._native import EndCapture
     from ackclock.analysis.filter import PacketFilter
-    from ackclock.documents.engine import FitReport, LinkFit
+    from ackclock.documents.engine import FitReport, LinkFit, LinkShape
 
 PIECE = 1_000_000
 """Packets between two looks at signals."""
@@ -43,6 +43,16 @@ def engine_fit(
     ends = [_end(name, filter_of) for name, filter_of in zip(names, only, strict=True)]
     with native_errors(refusal=NoPath):
         return _native.fit_link(ends, None if error_s is None else error_s * 1e9, draws, seed)
+
+
+def engine_shape(names: Sequence[str]) -> LinkShape:
+    """How packets arrive by captures of both ends, as `engine_fit` would report it; its errors."""
+    from ackclock import _native
+    from ackclock.analysis.filter import PacketFilter
+
+    ends = [_end(name, PacketFilter(None)) for name in names]
+    with native_errors(refusal=NoPath):
+        return _native.link_shape(ends)
 
 
 def carried_at_end(name: str, only: PacketFilter, direction: str, *, is_sender: bool) -> float:

@@ -26,7 +26,7 @@ from ackclock.input.objects import Grants, Link, Queue, Wimax
 from ackclock.input.units import show_rate, show_size
 
 if TYPE_CHECKING:
-    from ackclock.documents.engine import DirectionFit, LinkFit
+    from ackclock.documents.engine import DirectionFit, LinkFit, LinkShape
 
 START_MS = 5.0
 """What a medium adds to half of the minimum RTT, to start from."""
@@ -76,8 +76,8 @@ def distance(simulated: Observed, seen: Observed) -> float:
     return total + min((ratio / RETRANSMISSION_SCALE) ** 2, MAX_TERM)
 
 
-def shape_distance(simulated: LinkFit | None, seen: LinkFit | None) -> float:
-    """Squared differences of two fits in how packets arrive, in standard deviations, added up: of
+def shape_distance(simulated: LinkShape | None, seen: LinkShape | None) -> float:
+    """Squared differences of two links in how packets arrive, in standard deviations, added up: of
     the largest bursts, and of the quantiles of the delays of packets that waited for no other.
     `MAX_SHAPE` where one has no packet at both ends.
     """
@@ -85,7 +85,7 @@ def shape_distance(simulated: LinkFit | None, seen: LinkFit | None) -> float:
         return MAX_SHAPE
     total = 0.0
     for direction in DIRECTIONS:
-        own, other = simulated[direction]["shape"], seen[direction]["shape"]
+        own, other = simulated[direction], seen[direction]
         for size, seen_size in zip(own["max_bytes"], other["max_bytes"], strict=True):
             if seen_size:
                 total += min((math.log(max(size, 1) / seen_size) / BURST_SCALE) ** 2, MAX_SHAPE_TERM)
@@ -230,6 +230,10 @@ class Search:
     def replay(self) -> Replay:
         return self.seen.replay()
 
+    @property
+    def _seen_shape(self) -> LinkShape:
+        return {"down": self.fit["down"]["shape"], "up": self.fit["up"]["shape"]}
+
     def with_values(self, rate: float, queue: float, delay_ms: float) -> FittedHop:
         """The hop with these values. `queue`: bytes in the direction of the data."""
         data = self.seen.direction
@@ -274,7 +278,7 @@ class Search:
             if found >= below:
                 self.at_least[key] = found
                 return found
-            found += shape_distance(self._captured(self.with_values(rate, queue, delay).link()), self.fit)
+            found += shape_distance(self._captured(self.with_values(rate, queue, delay).link()), self._seen_shape)
         self.tried[key] = (found, delay)
         return found
 
@@ -286,7 +290,7 @@ class Search:
     def distance_of(self, link: Link, below: float) -> float:
         """The distance of a replay over any link, as `distance` has it."""
         found = distance(self.replay.simulated(link, self.variant, [1]), self.seen.observed)
-        return found if found >= below else found + shape_distance(self._captured(link), self.fit)
+        return found if found >= below else found + shape_distance(self._captured(link), self._seen_shape)
 
     def nearest(self, points: Sequence[Point], below: float = math.inf) -> tuple[float, Point] | None:
         """The one of these points whose distance is the smallest, and less than `below`."""
@@ -308,12 +312,12 @@ class Search:
             for seed in REPEATS
         ]
 
-    def _captured(self, link: Link, seed: int = 1) -> LinkFit | None:
-        """The engine's fit to captures of a replay; None of one of whose flows nothing arrived."""
+    def _captured(self, link: Link, seed: int = 1) -> LinkShape | None:
+        """How packets arrive in captures of a replay; None if nothing of one of its flows did."""
         with TemporaryDirectory() as folder:
-            names = self.replay.captured(link, self.variant, seed, Path(folder) / "run")
+            names = self.replay.captured(link, self.variant, seed, Path(folder))
             try:
-                return self.source.replay_fit(names)
+                return self.source.replay_shape(names)
             except NoPath:
                 return None
 

@@ -14,19 +14,22 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
-from ackclock.fitting.engine import engine_fit
+from ackclock.fitting.engine import engine_fit, engine_shape
 from ackclock.fitting.parameters import HOP
 from ackclock.format import percent
-from ackclock.input.objects import Bulk, Flow, Hop, Link, Queue, Tcp
+from ackclock.input.objects import Bulk, Flow, Hop, Link, Queue, Tcp, plain
+from ackclock.input.scenario.draft import draft_of
 from ackclock.input.units import show_size
+from ackclock.simulation import engine
 from ackclock.simulation.metrics import together_bps
+from ackclock.simulation.runner import RunSpec, run_specs
 
 if TYPE_CHECKING:
-    from ackclock.documents.engine import DirectionReport, FlowReport, LinkFit, SummaryStats
+    from ackclock.documents.engine import DirectionReport, FlowReport, LinkFit, LinkShape, SummaryStats
     from ackclock.documents.fit import ErrorQuantiles, FitScore, FitVerdict, GoodFor, HeldOut
     from ackclock.documents.simulate import SimulatedFlow
     from ackclock.fitting.media import Search
-    from ackclock.simulation.run import Simulation
+    from ackclock.input.scenario.model import Scenario
 
 CANDIDATES = ("cubic", "reno", "bbr")
 """Congestion controls that the sender may have had: those of the running kernels."""
@@ -95,37 +98,29 @@ class Replay:
     to_s: float
     receive_window: int | None = None
 
-    def _simulation(
-        self, link: Link, variant: str, seeds: Sequence[int], captured_in: Path | None = None
-    ) -> Simulation:
-        """The flows over a link, by the part that is compared; with captures of the whole."""
-        from ackclock.api import simulate
-
-        is_captured = captured_in is not None
-        return simulate(
-            link,
-            [Flow(name="flow", direction=self.direction, count=self.flows, workload=Bulk())],
-            duration=f"{self.duration_s:.3f} s",
-            seeds=list(seeds),
-            tcp=Tcp(variant=variant, receive_buffer=self.receive_window),
-            sample="0 s",
-            measure=None if is_captured else {"window": [f"{self.from_s:.3f} s", f"{self.to_s:.3f} s"]},
-            out=captured_in,
-            captures="pcapng" if is_captured else None,
-        )
+    def _scenario(self, link: Link, variant: str, **keys: object) -> Scenario:
+        """The flows over a link."""
+        flow = Flow(name="flow", direction=self.direction, count=self.flows, workload=Bulk())
+        tcp = Tcp(variant=variant, receive_buffer=self.receive_window)
+        times = {"duration": f"{self.duration_s:.3f} s", "sample": "0 s"}
+        return draft_of({**plain(link), "flow": [plain(flow)], "tcp": plain(tcp), **times, **keys}).check()
 
     def simulated(self, link: Link, variant: str, seeds: Sequence[int]) -> Observed:
         """The means over the seeds."""
         return mean_of(self.runs(link, variant, seeds))
 
     def runs(self, link: Link, variant: str, seeds: Sequence[int]) -> list[Observed]:
-        """What the flows do with each seed."""
-        return [_of_flows(summary["flows"]) for summary in self._simulation(link, variant, seeds).summaries]
+        """What the flows do with each seed, in the part that is compared."""
+        window = [f"{self.from_s:.3f} s", f"{self.to_s:.3f} s"]
+        scenario = self._scenario(link, variant, measure={"window": window})
+        done = run_specs([RunSpec(scenario, seed) for seed in seeds])
+        return [_of_flows(result.summary["flows"]) for result in done]
 
     def captured(self, link: Link, variant: str, seed: int, folder: Path) -> list[str]:
-        """Simulate one seed into a run folder; the captures of both ends."""
-        self._simulation(link, variant, [seed], folder)
-        return [str(path) for path in sorted((folder / "captures").glob("*.pcapng"))]
+        """Simulate one seed; the captures of both ends, written to an existing folder."""
+        spec = RunSpec(self._scenario(link, variant), seed, captures="pcapng")
+        engine.run(spec.capture_plan(folder))
+        return [str(folder / name) for name in sorted(spec.capture_names)]
 
 
 def mean_of(runs: Sequence[Observed]) -> Observed:
@@ -224,8 +219,8 @@ class Source(Protocol):
         """The engine's fit to the input until `until_s`."""
         ...
 
-    def replay_fit(self, captures: Sequence[str]) -> LinkFit:
-        """The engine's fit to captures of a replay."""
+    def replay_shape(self, captures: Sequence[str]) -> LinkShape:
+        """How packets arrive in captures of a replay. NoPath: none do."""
         ...
 
 
@@ -258,9 +253,9 @@ class Ends:
         names = [name for server, client, _ in pairs for name in (server, client)]
         return engine_fit(names, [one for one in only for _ in range(2)], self.error_s, seed, draws)["fit"]
 
-    def replay_fit(self, captures: Sequence[str]) -> LinkFit:
-        """The engine's fit to the captures of a replay."""
-        return engine_fit(captures, [PacketFilter(None)] * len(captures), None, 1, 2)["fit"]
+    def replay_shape(self, captures: Sequence[str]) -> LinkShape:
+        """How packets arrive in the captures of a replay."""
+        return engine_shape(captures)
 
     @cached_property
     def _clients(self) -> frozenset[str]:

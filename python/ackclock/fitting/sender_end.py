@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.documents.parts import OPPOSITE, Direction
+from ackclock.errors import NoPath
 from ackclock.fitting import aqm
 from ackclock.fitting.engine import sender_end_fit
 from ackclock.fitting.hop import FittedHop, hop_of, used_values
@@ -31,7 +32,7 @@ from ackclock.fitting.parameters import (
 from ackclock.fitting.prediction import CANDIDATES, Transfers, misfit
 
 if TYPE_CHECKING:
-    from ackclock.documents.engine import LinkFit
+    from ackclock.documents.engine import LinkFit, LinkShape
     from ackclock.fitting.media import Search
 
 ACK_BYTES = 60
@@ -79,13 +80,14 @@ class SenderEnd:
         only = PacketFilter(parse_filter(self.only), None, until_s)
         return sender_end_fit(self.capture, only, self.direction, seed, draws, queue_drops=queue_drops)
 
-    def replay_fit(self, captures: Sequence[str]) -> LinkFit:
-        """The engine's fit to this end's capture of a replay."""
+    def replay_shape(self, captures: Sequence[str]) -> LinkShape:
+        """How packets arrive by this end's capture of a replay."""
         end = "server" if self.direction == "down" else "client"
         (own,) = (name for name in captures if f".{end}." in name)
         found = sender_end_fit(own, PacketFilter(None), self.direction, 1, 2)
-        assert found is not None
-        return found
+        if found is None:
+            raise NoPath.problem("no ACK of the replay shows an RTT", "")
+        return {"down": found["down"]["shape"], "up": found["up"]["shape"]}
 
 
 def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> list[Parameter]:
