@@ -77,6 +77,20 @@ pub struct PolicedRun {
     floor: i64,
     /// Bursts that differ by less drop the same packets of most lengths.
     half_packet: f64,
+    /// The packets as a bucket meets them.
+    steps: Vec<BucketStep>,
+}
+
+/// A packet as a bucket meets it: what the search for a rate reads of it, again and again.
+#[derive(Debug, Clone, Copy)]
+struct BucketStep {
+    /// Nanoseconds since the packet before.
+    gap: f64,
+    /// IP bytes.
+    len: f64,
+    is_lost: bool,
+    /// Its fate is known.
+    is_counted: bool,
 }
 
 /// A policer that losses show.
@@ -136,7 +150,14 @@ impl PolicedRun {
         let mut lens: Vec<u32> = packets.iter().map(|packet| packet.len).collect();
         lens.sort_unstable();
         let common = lens.chunk_by(|a, b| a == b).max_by_key(|same| same.len()).map_or(0, |same| same[0]);
-        PolicedRun { packets, floor, half_packet: f64::from(common) / 2.0 }
+        let before = packets.first().into_iter().chain(&packets);
+        let steps = packets.iter().zip(before).map(|(packet, before)| BucketStep {
+            gap: packet.at.saturating_sub(before.at).max(0) as f64,
+            len: f64::from(packet.len),
+            is_lost: packet.fate == Fate::Lost,
+            is_counted: packet.fate != Fate::OutsideCapture,
+        });
+        PolicedRun { steps: steps.collect(), packets, floor, half_packet: f64::from(common) / 2.0 }
     }
 
     pub fn half_packet(&self) -> f64 {
@@ -315,10 +336,10 @@ impl Split {
 }
 
 /// Levels from the lowest of a loss, and the highest below it, descending.
-fn upper_levels(samples: &[Sample]) -> Vec<(f64, bool)> {
-    let lowest = samples.iter().filter(|sample| sample.lost).map(|sample| sample.level).fold(f64::INFINITY, f64::min);
-    let below = samples.iter().map(|sample| sample.level).filter(|level| *level < lowest).fold(0.0, f64::max);
-    let upper = samples.iter().filter(|sample| sample.level >= lowest).map(|sample| (sample.level, sample.lost));
+fn upper_levels(levels: &[(f64, bool)]) -> Vec<(f64, bool)> {
+    let lowest = levels.iter().filter(|level| level.1).map(|level| level.0).fold(f64::INFINITY, f64::min);
+    let below = levels.iter().map(|level| level.0).filter(|level| *level < lowest).fold(0.0, f64::max);
+    let upper = levels.iter().filter(|level| level.0 >= lowest).copied();
     let mut levels: Vec<(f64, bool)> = upper.chain([(below, false)]).collect();
     levels.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
     levels
@@ -327,12 +348,13 @@ fn upper_levels(samples: &[Sample]) -> Vec<(f64, bool)> {
 /// The divisions by each limit between two levels, from the highest limit, at a rate in bytes per
 /// nanosecond.
 pub fn splits_at(runs: &[PolicedRun], rate: f64, burst: Option<f64>) -> Vec<Split> {
-    splits(&samples(runs, rate, burst))
+    let levels: Vec<(f64, bool)> = samples(runs, rate, burst).iter().map(|sample| (sample.level, sample.lost)).collect();
+    splits(&levels)
 }
 
-/// The divisions of these samples.
-fn splits(samples: &[Sample]) -> Vec<Split> {
-    let levels = upper_levels(samples);
+/// The divisions of packets with these levels, of which some were lost.
+fn splits(levels: &[(f64, bool)]) -> Vec<Split> {
+    let levels = upper_levels(levels);
     let mut wrong = levels.iter().filter(|level| level.1).count();
     let mut splits = Vec::with_capacity(levels.len());
     for pair in levels.windows(2) {
@@ -354,8 +376,28 @@ pub struct RateSplit {
 impl RateSplit {
     /// The best limit at this rate, bytes per nanosecond.
     pub fn of(runs: &[PolicedRun], rate: f64, burst: Option<f64>) -> Option<RateSplit> {
-        let split = splits(&samples(runs, rate, burst)).into_iter().min_by_key(|split| split.wrong)?;
-        Some(RateSplit { rate, burst, split })
+        RateSplit::middle(runs, Outline::of_each(runs, &[rate], burst))
+    }
+
+    /// Of those with the fewest packets on the wrong side the one with the middle rate.
+    fn middle(runs: &[PolicedRun], mut outlines: Vec<Outline>) -> Option<RateSplit> {
+        outlines.sort_by_key(|outline| outline.min_wrong);
+        let mut equal: Vec<RateSplit> = Vec::new();
+        for outline in outlines {
+            let min_wrong = equal.first().map_or(usize::MAX, |best| best.split.wrong);
+            if outline.min_wrong > min_wrong {
+                break;
+            }
+            let Some(split) = outline.splits(runs).into_iter().min_by_key(|split| split.wrong) else { continue };
+            if split.wrong < min_wrong {
+                equal.clear();
+            }
+            if split.wrong <= min_wrong {
+                equal.push(RateSplit { rate: outline.rate, burst: outline.burst, split });
+            }
+        }
+        equal.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+        equal.get(equal.len() / 2).copied()
     }
 
     /// Losses below the limit are of other causes.
@@ -363,28 +405,29 @@ impl RateSplit {
         RateSplit { burst: Some(self.split.burst()), ..self }
     }
 
-    /// The best one of `steps` to either side.
+    /// The best one of `step` to either side.
     fn around(self, runs: &[PolicedRun], step: f64) -> Option<RateSplit> {
-        let side = SIDE;
-        let rates = (-side..=side).map(|i| self.rate * (1.0 + step * f64::from(i)));
-        let found: Vec<RateSplit> = rates.filter_map(|rate| RateSplit::of(runs, rate, self.burst)).collect();
-        let min_wrong = found.iter().map(|one| one.split.wrong).min()?;
-        // The middle one of equals.
-        let equal: Vec<RateSplit> = found.into_iter().filter(|one| one.split.wrong == min_wrong).collect();
-        equal.get(equal.len() / 2).copied()
+        RateSplit::middle(runs, Outline::of_each(runs, &neighbours(self.rate, step), self.burst))
     }
+}
+
+/// Rates around one.
+fn neighbours(rate: f64, step: f64) -> Vec<f64> {
+    (-SIDE..=SIDE).map(|i| rate * (1.0 + step * f64::from(i))).collect()
 }
 
 /// The rate under which the fewest of these losses, and of the packets that passed, are on the wrong side.
 fn best_rate(runs: &[PolicedRun], lost: usize) -> Option<RateSplit> {
-    let mut found: Vec<(usize, f64)> = candidates(runs).into_iter().map(|rate| (about_wrong(runs, rate, lost), rate)).collect();
-    found.sort_by_key(|one| one.0);
-    if found.first()?.0 as f64 > MAX_WRONG * lost as f64 {
-        return None;
-    }
     let [first, second, fine @ ..] = STEPS;
-    let refined = found.iter().take(REFINED).filter_map(|one| RateSplit::of(runs, one.1, None));
-    let mut best = refined.filter_map(|one| one.around(runs, first)).min_by_key(|one| one.split.wrong)?;
+    let around_first: Vec<Vec<f64>> = first_rates(runs, lost)?.into_iter().map(|rate| neighbours(rate, first)).collect();
+    let mut outlines = Outline::of_each(runs, &around_first.concat(), None);
+    let mut refined: Vec<RateSplit> = Vec::new();
+    for rates in around_first {
+        let others = outlines.split_off(rates.len());
+        refined.extend(RateSplit::middle(runs, outlines));
+        outlines = others;
+    }
+    let mut best = refined.into_iter().min_by_key(|one| one.split.wrong)?;
     for step in [second].into_iter().chain(fine) {
         best = best.around(runs, step)?;
     }
@@ -397,34 +440,180 @@ fn best_rate(runs: &[PolicedRun], lost: usize) -> Option<RateSplit> {
     if knowing.split.wrong < best.split.wrong { Some(knowing) } else { Some(best) }
 }
 
-/// Packets on the wrong side of the best limit at this rate, with levels to within half a packet.
-fn about_wrong(runs: &[PolicedRun], rate: f64, lost: usize) -> usize {
+/// The best candidates, with levels to within half a packet; none if no candidate is near a policer's rate.
+fn first_rates(runs: &[PolicedRun], lost: usize) -> Option<Vec<f64>> {
     let bin = runs.iter().map(|run| run.half_packet).fold(1.0, f64::max);
-    // Packets that passed, and those that were lost.
-    let mut counts: Vec<[usize; 2]> = Vec::new();
-    for run in runs {
-        let mut bucket = Deficit::new(rate);
-        for packet in &run.packets {
-            let level = bucket.level(packet.at, packet.len);
-            let is_lost = packet.fate == Fate::Lost;
-            if packet.fate != Fate::OutsideCapture {
-                let number = ((level / bin) as usize).min(MAX_BINS);
-                if counts.len() <= number {
-                    counts.resize(number + 1, [0; 2]);
+    let binned = |level: f64| ((level / bin) as usize).min(MAX_BINS) as f64;
+    let mut outlines: Vec<(usize, usize, Outline)> = Outline::of_each(runs, &candidates(runs), None)
+        .into_iter()
+        .enumerate()
+        .map(|(number, outline)| (outline.min_wrong_of(binned, binned), number, outline))
+        .collect();
+    outlines.sort_by_key(|one| (one.0, one.1));
+    let max_wrong = (MAX_WRONG * lost as f64) as usize;
+    if outlines.first()?.0 > max_wrong {
+        return None;
+    }
+    // Packets on the wrong side, number of the candidate, its rate.
+    let mut best: Vec<(usize, usize, f64)> = Vec::new();
+    for (min_wrong, number, outline) in outlines {
+        if best.get(REFINED - 1).is_some_and(|last| last.0 < min_wrong) {
+            break;
+        }
+        let levels = outline.levels(runs);
+        let wrong = min_wrong_of(levels.iter().map(|level| (binned(level.0), level.1)));
+        best.push((wrong, number, outline.rate));
+        best.sort_by_key(|one| (one.0, one.1));
+        best.truncate(REFINED);
+    }
+    (best.first()?.0 <= max_wrong).then(|| best.into_iter().map(|one| one.2).collect())
+}
+
+/// Rates that are tried together: their buckets do not depend on each other, so that their steps overlap.
+const LANES: usize = 8;
+/// Packets of which an outline has the highest level alone.
+const PART: usize = 32;
+
+/// The levels at a rate, bytes per nanosecond, of the losses and of the highest packet of each part.
+struct Outline {
+    rate: f64,
+    burst: Option<f64>,
+    lost: Vec<f64>,
+    /// Deficit before each part, and the highest level in it of a packet that passed.
+    parts: Vec<(f64, f64)>,
+    /// At least so many packets are on the wrong side of any limit, or as many as were lost.
+    min_wrong: usize,
+}
+
+impl Outline {
+    fn of_each(runs: &[PolicedRun], rates: &[f64], burst: Option<f64>) -> Vec<Outline> {
+        let mut outlines: Vec<Outline> = Vec::with_capacity(rates.len());
+        let (lost, parts) =
+            (runs.iter().map(PolicedRun::lost).sum(), runs.iter().map(|run| run.steps.len().div_ceil(PART)).sum());
+        let new = |rate| Outline { rate, burst, lost: Vec::with_capacity(lost), parts: Vec::with_capacity(parts), min_wrong: 0 };
+        for rates in rates.chunks(LANES) {
+            let mut lanes: [Outline; LANES] = std::array::from_fn(|lane| new(rates[lane.min(rates.len() - 1)]));
+            runs.iter().for_each(|run| run.outline(burst, &mut lanes));
+            outlines.extend(lanes.into_iter().take(rates.len()));
+        }
+        for outline in &mut outlines {
+            // A limit may be between equal levels.
+            outline.min_wrong = outline.min_wrong_of(|level| level, f64::next_down);
+        }
+        outlines
+    }
+
+    /// With other levels for those of the losses and of the packets that passed.
+    fn min_wrong_of(&self, of_lost: impl Fn(f64) -> f64, of_passed: impl Fn(f64) -> f64) -> usize {
+        let lost = self.lost.iter().map(|level| (of_lost(*level), true));
+        let passed = self.parts.iter().filter(|part| part.1 > f64::NEG_INFINITY);
+        min_wrong_of(lost.chain(passed.map(|part| (of_passed(part.1), false))))
+    }
+
+    /// The divisions with the fewest packets on the wrong side are among these.
+    fn splits(&self, runs: &[PolicedRun]) -> Vec<Split> {
+        let mut levels = self.levels(runs);
+        levels.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        // Of a loss and a packet that passed at the same level, the order of all decides which is above a limit.
+        let is_tied = levels.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1);
+        if is_tied { splits_at(runs, self.rate, self.burst) } else { splits(&levels) }
+    }
+
+    /// The levels of all losses, and the highest ones of the packets that passed, so many that a lower limit has more
+    /// of these above it than packets are on the wrong side of the highest limit.
+    fn levels(&self, runs: &[PolicedRun]) -> Vec<(f64, bool)> {
+        let enough = self.lost.len() + 2;
+        let mut highest: Vec<f64> = self.parts.iter().map(|part| part.1).collect();
+        let from = match highest.len() > enough {
+            true => *highest.select_nth_unstable_by(enough - 1, |a, b| b.total_cmp(a)).1,
+            false => f64::NEG_INFINITY,
+        };
+        let mut levels: Vec<(f64, bool)> = self.lost.iter().map(|level| (*level, true)).collect();
+        let mut parts = self.parts.iter();
+        for run in runs {
+            let dropped_from = self.burst.map_or(0.0, |burst| burst - run.half_packet);
+            for (steps, &(deficit, _)) in run.steps.chunks(PART).zip(&mut parts).filter(|(_, part)| part.1 >= from) {
+                let mut deficit = deficit;
+                for step in steps {
+                    deficit = step.left(deficit, self.rate);
+                    let level = deficit + step.len;
+                    if !step.is_lost && step.is_counted && level >= from {
+                        levels.push((level, false));
+                    }
+                    if !step.is_lost || level <= dropped_from {
+                        deficit = level;
+                    }
                 }
-                counts[number][usize::from(is_lost)] += 1;
             }
-            if !is_lost {
-                bucket.take(packet.len);
+        }
+        levels
+    }
+}
+
+/// The fewest packets on the wrong side of any limit, of packets with these levels of which some were lost; as many as
+/// were lost without a better one.
+fn min_wrong_of(levels: impl Iterator<Item = (f64, bool)> + Clone) -> usize {
+    let mut lost: Vec<f64> = levels.clone().filter(|level| level.1).map(|level| level.0).collect();
+    lost.sort_unstable_by(|a, b| b.total_cmp(a));
+    // By the number of losses above them.
+    let mut passed = vec![0; lost.len() + 1];
+    for (level, _) in levels.filter(|level| !level.1) {
+        passed[lost.partition_point(|lost| *lost > level)] += 1;
+    }
+    let (mut fewest, mut dropped, mut above) = (lost.len(), 0, 0);
+    for same in lost.chunk_by(|a, b| a == b) {
+        above += passed[dropped];
+        dropped += same.len();
+        fewest = fewest.min(lost.len() - dropped + above);
+    }
+    fewest
+}
+
+impl BucketStep {
+    /// What is left of a deficit when the packet comes, at a rate in bytes per nanosecond.
+    #[inline]
+    fn left(&self, deficit: f64, rate: f64) -> f64 {
+        let left = deficit - self.gap * rate;
+        if left > 0.0 { left } else { 0.0 }
+    }
+}
+
+impl PolicedRun {
+    /// Adds the packets to outlines, which have levels as [`samples`] has.
+    fn outline(&self, burst: Option<f64>, outlines: &mut [Outline; LANES]) {
+        let dropped_from = burst.map_or(0.0, |burst| burst - self.half_packet);
+        let rates = outlines.each_ref().map(|outline| outline.rate);
+        let mut deficits = [0.0; LANES];
+        for steps in self.steps.chunks(PART) {
+            let (before, mut highest) = (deficits, [f64::NEG_INFINITY; LANES]);
+            for step in steps {
+                for (deficit, rate) in deficits.iter_mut().zip(&rates) {
+                    *deficit = step.left(*deficit, *rate);
+                }
+                if step.is_lost {
+                    for (deficit, outline) in deficits.iter_mut().zip(outlines.iter_mut()) {
+                        let level = *deficit + step.len;
+                        outline.lost.push(level);
+                        if level <= dropped_from {
+                            *deficit = level;
+                        }
+                    }
+                    continue;
+                }
+                for deficit in &mut deficits {
+                    *deficit += step.len;
+                }
+                if step.is_counted {
+                    for (highest, level) in highest.iter_mut().zip(&deficits) {
+                        *highest = if *level > *highest { *level } else { *highest };
+                    }
+                }
+            }
+            for ((outline, deficit), highest) in outlines.iter_mut().zip(before).zip(highest) {
+                outline.parts.push((deficit, highest));
             }
         }
     }
-    let (mut wrong, mut fewest) = (lost, lost);
-    for [passed, lost] in counts.into_iter().rev() {
-        wrong = wrong + passed - lost;
-        fewest = fewest.min(wrong);
-    }
-    fewest
 }
 
 /// Candidates of the rate, bytes per nanosecond: those between two losses, and a grid up to the largest
