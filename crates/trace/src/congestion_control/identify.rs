@@ -4,7 +4,7 @@ use super::family::{CcFamily, family_of};
 use super::flight_log::FlightLog;
 use super::identifications::{MIN_BUSY, MIN_REDUCTIONS};
 use super::probe_rtt::ProbeRttSigns;
-use super::replay::{Comparison, Form, replay};
+use super::replay::{Comparison, Course, Form, replay};
 use super::script::Script;
 use ackclock_core::tcp::cc::Variant;
 
@@ -153,7 +153,8 @@ pub fn identify(log: &FlightLog) -> CcIdentification {
             is_confident: true,
         };
     }
-    let plain = replay(log, &script, Variant::Reno, Form::Linux);
+    let course = Course::of(log, &script);
+    let plain = replay(&course, Variant::Reno, Form::Linux);
     let signs = ProbeRttSigns::of(&script);
     let width = if log.of.is_at_sender { &REPLAYED } else { &REPLAYED_ELSEWHERE };
     let falls = UNEXPLAINED_FALL * f64::from((signs.to_floor + signs.to_half).min(4));
@@ -167,7 +168,7 @@ pub fn identify(log: &FlightLog) -> CcIdentification {
                 Model::Replayed(variant) | Model::OfPapers(variant) => {
                     let form = if model == Model::OfPapers(variant) { Form::Papers } else { Form::Linux };
                     let signs = if variant == Variant::LedbatPp { 0.0 } else { falls };
-                    (fit(&replay(log, &script, variant, form), width), signs)
+                    (fit(&replay(&course, variant, form), width), signs)
                 }
                 Model::Bbr => {
                     let falls = if signs.is_floor_low || signs.floor_intervals > 0 { signs.to_floor } else { 0 };

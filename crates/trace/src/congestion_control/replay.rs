@@ -29,22 +29,54 @@ pub struct Comparison {
 const FAR: f64 = 0.1;
 const FAR_SEGMENTS: f64 = 1.5;
 
-/// A congestion control along a log.
-struct Replay<'a> {
-    cc: AnyCc,
-    log: &'a FlightLog,
+/// What a sender knows when a packet is sent or acknowledged.
+#[derive(Clone, Copy, Default)]
+struct SenderState {
+    now: Time,
     acked: u64,
     sent: u64,
-    /// Bytes acknowledged, and delivered, that are no whole segment yet.
-    unacked_part: u32,
-    undelivered_part: u32,
-    in_flight: u32,
-    /// The window at the end of the last recovery.
-    recovered: f64,
     srtt: Option<Span>,
     min_rtt: Option<Span>,
     recovering: bool,
     window_full: bool,
+}
+
+/// An ACK of a log. In segments.
+struct AckOfLog {
+    state: SenderState,
+    /// Number of the entry.
+    entry: usize,
+    acked: u32,
+    delivered: u32,
+    in_flight: u32,
+    rtt: Option<Span>,
+    marked: bool,
+    /// The window may grow.
+    grows: bool,
+}
+
+/// What a congestion control is told along a log: the same for all of them.
+pub struct Course<'a> {
+    script: &'a Script,
+    mss: u32,
+    /// None without entries.
+    established: Option<SenderState>,
+    acks: Vec<AckOfLog>,
+    /// For each step of the script.
+    states: Vec<SenderState>,
+}
+
+/// A congestion control along a log.
+struct Replay<'a> {
+    cc: AnyCc,
+    follows_state: bool,
+    /// The window at the end of the last recovery.
+    recovered: f64,
+    course: &'a Course<'a>,
+    /// Number of steps that were made, and the entry of the next.
+    made: usize,
+    due: usize,
+    comparisons: Vec<Comparison>,
 }
 
 /// How a congestion control is computed.
@@ -57,12 +89,12 @@ pub enum Form {
 }
 
 /// All comparisons of a congestion control, in order.
-pub fn replay(log: &FlightLog, script: &Script, variant: Variant, form: Form) -> Vec<Comparison> {
+pub fn replay(course: &Course<'_>, variant: Variant, form: Form) -> Vec<Comparison> {
     let config = TcpConfig {
         variant,
         slow_start: SlowStart::Hystart(Hystart::LINUX),
         first_climb: 0.05,
-        segment: log.of.mss,
+        segment: course.mss,
         rto_tick: Span::from_ms(4),
         linux_rules: LinuxRules::all(),
         ..TcpConfig::default()
@@ -70,71 +102,157 @@ pub fn replay(log: &FlightLog, script: &Script, variant: Variant, form: Form) ->
     let window = CongestionWindow { cwnd: 10.0, ssthresh: f64::INFINITY };
     let linux = (form == Form::Linux).then(|| variant.build_linux(window, &config)).flatten();
     let cc = linux.unwrap_or_else(|| variant.build(window, SlowStart::Classic(ClassicSlowStart)));
-    let mut replay = Replay {
-        cc,
-        log,
-        acked: 0,
-        sent: 0,
-        unacked_part: 0,
-        undelivered_part: 0,
-        in_flight: 0,
-        recovered: 0.0,
-        srtt: None,
-        min_rtt: None,
-        recovering: false,
-        window_full: false,
-    };
-    replay.run(script)
+    let follows_state = cc.follows_state();
+    Replay { cc, follows_state, recovered: 0.0, course, made: 0, due: course.due(0), comparisons: Vec::new() }.run()
+}
+
+impl Course<'_> {
+    pub fn of<'a>(log: &FlightLog, script: &'a Script) -> Course<'a> {
+        let mss = log.of.mss;
+        let mut course = Course { script, mss, established: None, acks: Vec::new(), states: Vec::new() };
+        let mut state = SenderState::default();
+        // Bytes acknowledged, and delivered, that are no whole segment yet.
+        let (mut unacked_part, mut undelivered_part, mut in_flight) = (0, 0, 0_u32);
+        let origin = log.entries.first().map_or(0, |first| first.at);
+        let mut steps = script.steps.iter().peekable();
+        for (number, entry) in log.entries.iter().enumerate() {
+            state.now = Time(((entry.at - origin).max(0) as u64 + 1_000_000_000) * 1000);
+            course.established.get_or_insert(state);
+            let mut acked_now = 0;
+            match entry.event {
+                FlightEvent::Sent => state.sent += u64::from(entry.bytes),
+                FlightEvent::Retransmitted | FlightEvent::TimedOut => {}
+                FlightEvent::Acked => {
+                    let is_data = state.sent > 0;
+                    state.acked += u64::from(entry.bytes);
+                    state.sent = state.sent.max(state.acked);
+                    let acked = take_segments(&mut unacked_part, entry.bytes, mss);
+                    // What SACK has reported before was delivered then.
+                    let delivered = take_segments(&mut undelivered_part, in_flight.saturating_sub(entry.in_flight), mss);
+                    state.window_full = entry.window_full;
+                    // The RTT of the SYN-ACK is none of the data's.
+                    let rtt = (entry.rtt_us > 0 && is_data).then(|| Span::from_us(entry.rtt_us.into()));
+                    if let Some(rtt) = rtt {
+                        state.srtt = Some(state.srtt.map_or(rtt, |srtt| Span(srtt.0 - srtt.0 / 8 + rtt.0 / 8)));
+                        state.min_rtt = Some(state.min_rtt.map_or(rtt, |min| min.min(rtt)));
+                    }
+                    let in_flight = entry.in_flight / mss;
+                    let marked = entry.marked;
+                    course.acks.push(AckOfLog { state, entry: number, acked, delivered, in_flight, rtt, marked, grows: false });
+                    acked_now = acked;
+                }
+            }
+            in_flight = entry.in_flight;
+            while let Some(step) = steps.next_if(|step| step.entry <= number) {
+                course.states.push(state);
+                match step.action {
+                    Action::Reduce { signal, .. } => state.recovering = signal != CongestionSignal::Timeout,
+                    Action::Recovered => state.recovering = false,
+                    _ => {}
+                }
+            }
+            if let Some(ack) = course.acks.last_mut().filter(|_| acked_now > 0) {
+                ack.grows = !state.recovering;
+            }
+        }
+        course
+    }
+
+    /// The entry of the step with this number; the maximum after the last one.
+    fn due(&self, number: usize) -> usize {
+        if number < self.states.len() { self.script.steps[number].entry } else { usize::MAX }
+    }
+}
+
+impl SenderState {
+    fn ack(&self, segments: u32, rtt: Option<Span>, mss: u32) -> Ack {
+        Ack {
+            now: self.now,
+            growth_credit: f64::from(segments),
+            acked: segments,
+            delivered: segments,
+            rtt,
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+            cwnd_limited: !self.window_full,
+            recovering: self.recovering,
+            acked_total: self.acked / u64::from(mss),
+            sent: self.sent / u64::from(mss),
+            ..Ack::default()
+        }
+    }
 }
 
 impl Replay<'_> {
-    fn run(&mut self, script: &Script) -> Vec<Comparison> {
-        let mut comparisons = Vec::new();
-        if !self.log.entries.is_empty() {
-            let established = self.ack(self.now(0), 0, None);
-            self.cc.on_established(&established);
+    fn run(mut self) -> Vec<Comparison> {
+        let (course, mss) = (self.course, self.course.mss);
+        let (counts_marks, wants_rate) = (self.cc.ecn_response() != EcnResponse::Cut, self.cc.wants_delivery_rate());
+        if let Some(established) = course.established {
+            self.cc.on_established(&established.ack(0, None, mss));
         }
-        let mut steps = script.steps.iter().peekable();
-        for number in 0..self.log.entries.len() {
-            let ack = self.observe(number);
-            while let Some(step) = steps.next_if(|step| step.entry <= number) {
-                comparisons.extend(self.act(number, step.action));
+        for found in &course.acks {
+            // What the congestion control learns of every packet, in recovery or not, before it acts.
+            self.act_until(found.entry);
+            let AckOfLog { acked, delivered, in_flight, .. } = *found;
+            let mut ack = Ack { acked, delivered, in_flight, ..found.state.ack(delivered.min(acked), found.rtt, mss) };
+            if counts_marks {
+                let marked = if found.marked { f64::from(acked) } else { 0.0 };
+                self.cc.on_marks(&Ack { delivered: acked, marked, ..ack });
             }
-            if let Some(ack) = ack.filter(|ack| !self.recovering && ack.acked > 0) {
-                self.cc.on_ack(&Ack { recovering: false, ..ack });
+            if self.follows_state {
+                self.cc.on_acked(&ack);
+            }
+            if wants_rate {
+                self.cc.on_delivery(&ack);
+            }
+            self.act_until(found.entry + 1);
+            if found.grows {
+                ack.recovering = false;
+                self.cc.on_ack(&ack);
             }
         }
-        comparisons
+        self.act_until(usize::MAX);
+        self.comparisons
     }
 
-    fn now(&self, number: usize) -> Time {
-        let origin = self.log.entries[0].at;
-        Time(((self.log.entries[number].at - origin).max(0) as u64 + 1_000_000_000) * 1000)
+    /// The steps before this entry.
+    #[inline]
+    fn act_until(&mut self, entry: usize) {
+        while self.due < entry {
+            self.act_next();
+        }
     }
 
-    fn act(&mut self, number: usize, action: Action) -> Option<Comparison> {
-        let now = self.now(number);
+    #[inline(never)]
+    fn act_next(&mut self) {
+        let (step, state) = (&self.course.script.steps[self.made], &self.course.states[self.made]);
+        let comparison = self.act(state, step.action);
+        self.comparisons.extend(comparison);
+        self.made += 1;
+        self.due = self.course.due(self.made);
+    }
+
+    fn act(&mut self, state: &SenderState, action: Action) -> Option<Comparison> {
+        let now = state.now;
         match action {
             Action::Reduce { signal, before } => {
                 self.cc.set_cwnd(now, before);
-                let state = match signal {
+                let ca_state = match signal {
                     CongestionSignal::Timeout => CaState::Loss,
                     CongestionSignal::Ecn => CaState::Cwr,
                     CongestionSignal::Duplicates => CaState::Recovery,
                 };
-                self.set_state(now, state);
+                self.set_state(state, ca_state);
                 self.cc.on_congestion(&Congestion { now, signal, flight: before });
-                self.recovering = signal != CongestionSignal::Timeout;
                 if signal == CongestionSignal::Timeout {
-                    self.set_state(now, CaState::Open);
+                    self.set_state(&SenderState { recovering: false, ..*state }, CaState::Open);
                 }
                 None
             }
             Action::Recovered => {
                 let ssthresh = self.cc.ssthresh();
                 self.cc.on_recovered(now, ssthresh);
-                self.recovering = false;
-                self.set_state(now, CaState::Open);
+                self.set_state(&SenderState { recovering: false, ..*state }, CaState::Open);
                 self.recovered = self.cc.cwnd();
                 None
             }
@@ -168,75 +286,10 @@ impl Replay<'_> {
         self.cc.on_restart(now, CongestionWindow { cwnd: window, ssthresh });
     }
 
-    fn set_state(&mut self, now: Time, state: CaState) {
-        if self.cc.follows_state() {
-            let ack = self.ack(now, 0, None);
-            self.cc.on_state(state, &ack);
+    fn set_state(&mut self, state: &SenderState, ca_state: CaState) {
+        if self.follows_state {
+            self.cc.on_state(ca_state, &state.ack(0, None, self.course.mss));
         }
-    }
-
-    fn ack(&self, now: Time, segments: u32, rtt: Option<Span>) -> Ack {
-        Ack {
-            now,
-            growth_credit: f64::from(segments),
-            acked: segments,
-            delivered: segments,
-            rtt,
-            srtt: self.srtt,
-            min_rtt: self.min_rtt,
-            cwnd_limited: !self.window_full,
-            recovering: self.recovering,
-            acked_total: self.acked / u64::from(self.log.of.mss),
-            sent: self.sent / u64::from(self.log.of.mss),
-            ..Ack::default()
-        }
-    }
-
-    /// What the congestion control learns of every packet, in recovery or not, before it acts. Returns
-    /// the ACK.
-    fn observe(&mut self, number: usize) -> Option<Ack> {
-        let entry = self.log.entries[number];
-        let ack = match entry.event {
-            FlightEvent::Sent => {
-                self.sent += u64::from(entry.bytes);
-                None
-            }
-            FlightEvent::Retransmitted | FlightEvent::TimedOut => None,
-            FlightEvent::Acked => Some(self.on_ack(number)),
-        };
-        self.in_flight = entry.in_flight;
-        ack
-    }
-
-    fn on_ack(&mut self, number: usize) -> Ack {
-        let entry = self.log.entries[number];
-        let mss = self.log.of.mss;
-        let now = self.now(number);
-        let is_data = self.sent > 0;
-        self.acked += u64::from(entry.bytes);
-        self.sent = self.sent.max(self.acked);
-        let acked = take_segments(&mut self.unacked_part, entry.bytes, mss);
-        // What SACK has reported before was delivered then.
-        let delivered = take_segments(&mut self.undelivered_part, self.in_flight.saturating_sub(entry.in_flight), mss);
-        self.window_full = entry.window_full;
-        // The RTT of the SYN-ACK is none of the data's.
-        let rtt = (entry.rtt_us > 0 && is_data).then(|| Span::from_us(entry.rtt_us.into()));
-        if let Some(rtt) = rtt {
-            self.srtt = Some(self.srtt.map_or(rtt, |srtt| Span(srtt.0 - srtt.0 / 8 + rtt.0 / 8)));
-            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
-        }
-        let ack = Ack { acked, delivered, in_flight: entry.in_flight / mss, ..self.ack(now, delivered.min(acked), rtt) };
-        if self.cc.ecn_response() != EcnResponse::Cut {
-            let marked = if entry.marked { f64::from(acked) } else { 0.0 };
-            self.cc.on_marks(&Ack { delivered: acked, marked, ..ack });
-        }
-        if self.cc.follows_state() {
-            self.cc.on_acked(&ack);
-        }
-        if self.cc.wants_delivery_rate() {
-            self.cc.on_delivery(&ack);
-        }
-        ack
     }
 }
 
