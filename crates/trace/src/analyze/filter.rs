@@ -1,7 +1,8 @@
 //! Filter of the packets to analyze, by time and by endpoints.
 
 use super::flow_index::FlowIndex;
-use crate::decode::{EndpointAddress, Key, Side};
+use crate::decode::{EndpointAddress, Key, Side, fast_key};
+use ackclock_pcap::read::Record;
 use serde::Deserialize;
 use std::net::IpAddr;
 
@@ -15,6 +16,9 @@ pub struct PacketFilter {
     pub until_ns: Option<i64>,
     /// Flows whose endpoints match; all flows if none.
     pub ends: Option<EndpointExpr>,
+    /// Flows of this set only; all flows if none.
+    #[serde(skip)]
+    pub flows: Option<FlowSet>,
 }
 
 /// Condition on the two endpoints of a flow. It does not depend on which end sent a packet, so that
@@ -29,9 +33,6 @@ pub enum EndpointExpr {
     All(Vec<EndpointExpr>),
     Any(Vec<EndpointExpr>),
     Not(Box<EndpointExpr>),
-    /// The flow is one of these.
-    #[serde(skip)]
-    Flows(FlowSet),
 }
 
 /// Flows by their ends, found by a hash: a list of expressions is compared with each packet one by one.
@@ -45,15 +46,15 @@ impl FlowSet {
     /// Adds the flow between these ends.
     pub fn add(&mut self, ends: &[EndpointAddress; 2]) {
         let (key, _) = key_of(ends);
-        if !self.contains(ends) {
+        if !self.contains(&key) {
             self.index.insert(key.hash(self.index.seed()), self.keys.len() as u32);
             self.keys.push(key);
         }
     }
 
-    fn contains(&self, ends: &[EndpointAddress; 2]) -> bool {
-        let (key, _) = key_of(ends);
-        self.index.find(key.hash(self.index.seed()), |number| self.keys[number as usize] == key).is_some()
+    #[inline]
+    fn contains(&self, key: &Key) -> bool {
+        self.index.find(key.hash(self.index.seed()), |number| self.keys[number as usize] == *key).is_some()
     }
 }
 
@@ -77,7 +78,6 @@ impl EndpointExpr {
             EndpointExpr::All(of) => of.iter().all(|expr| expr.matches(ends)),
             EndpointExpr::Any(of) => of.iter().any(|expr| expr.matches(ends)),
             EndpointExpr::Not(expr) => !expr.matches(ends),
-            EndpointExpr::Flows(flows) => flows.contains(ends),
         }
     }
 }
@@ -86,7 +86,18 @@ impl PacketFilter {
     /// True if a flow between these ends matches.
     #[inline]
     pub(super) fn selects_flow(&self, ends: impl FnOnce() -> [EndpointAddress; 2]) -> bool {
-        self.ends.as_ref().is_none_or(|expr| expr.matches(&ends()))
+        if self.ends.is_none() && self.flows.is_none() {
+            return true;
+        }
+        let ends = ends();
+        self.flows.as_ref().is_none_or(|flows| flows.contains(&key_of(&ends).0))
+            && self.ends.as_ref().is_none_or(|expr| expr.matches(&ends))
+    }
+
+    /// True if the packet has the fast path's form and is of no flow of the set: it need not be decoded.
+    #[inline(always)]
+    pub(super) fn excludes(&self, record: &Record<'_>) -> bool {
+        self.flows.as_ref().is_some_and(|flows| fast_key(record).is_some_and(|key| !flows.contains(&key)))
     }
 
     /// True if a packet at time `at` lies in the interval; the capture's first packet was at
@@ -100,7 +111,7 @@ impl PacketFilter {
 
 #[cfg(test)]
 mod tests {
-    use super::{EndpointExpr, FlowSet};
+    use super::{EndpointExpr, FlowSet, PacketFilter};
     use crate::decode::EndpointAddress;
     use std::net::IpAddr;
 
@@ -145,9 +156,10 @@ mod tests {
             flows.add(&[end(1, 1000 + port), end(2, 80)]);
         }
         flows.add(&[end(1, 1000), end(2, 80)]);
-        let selects = EndpointExpr::Flows(flows);
-        assert!((0..300).all(|port| selects.matches(&[end(1, 1000 + port), end(2, 80)])));
-        assert!(selects.matches(&[end(2, 80), end(1, 1299)]));
-        assert!(!selects.matches(&[end(1, 80), end(2, 1000)]) && !selects.matches(&[end(1, 1300), end(2, 80)]));
+        let filter = PacketFilter { flows: Some(flows), ..PacketFilter::default() };
+        let selects = |ends| filter.selects_flow(|| ends);
+        assert!((0..300).all(|port| selects([end(1, 1000 + port), end(2, 80)])));
+        assert!(selects([end(2, 80), end(1, 1299)]));
+        assert!(!selects([end(1, 80), end(2, 1000)]) && !selects([end(1, 1300), end(2, 80)]));
     }
 }

@@ -156,7 +156,7 @@ impl Analysis {
 
     #[inline(always)]
     fn record(&mut self, record: &Record<'_>, observer: &mut impl PacketObserver) {
-        if !self.totals.add(record, &self.filter) {
+        if !self.totals.add(record, &self.filter) || self.filter.excludes(record) {
             return;
         }
         let (frame, shard) = (self.totals.frames, &mut self.shard);

@@ -2,7 +2,7 @@
 
 use super::flight_log::{FlightRecorder, LoggedDirection};
 use super::identify::{CcIdentification, identify};
-use crate::analyze::{Analysis, EndpointExpr, FlowSet, PacketFilter};
+use crate::analyze::{Analysis, FlowSet, PacketFilter};
 use crate::flow::{Flow, LARGE_PAYLOAD, Side};
 use crate::report::{VantageReport, limits_of, shows_sender};
 use ackclock_pcap::read::{Capture, ReadError};
@@ -115,9 +115,7 @@ fn logged(flow: &Flow, number: usize, side: Side, first_frame: u64) -> LoggedDir
 
 /// The filter of the analysis, and the flows of the directions.
 fn filter(analysis: &Analysis, directions: &[LoggedDirection]) -> PacketFilter {
-    let only = analysis.filter();
     let mut flows = FlowSet::default();
     directions.iter().for_each(|of| flows.add(&of.ends));
-    let both = [EndpointExpr::Flows(flows)].into_iter().chain(only.ends.clone()).collect();
-    PacketFilter { ends: Some(EndpointExpr::All(both)), ..only.clone() }
+    PacketFilter { flows: Some(flows), ..analysis.filter().clone() }
 }

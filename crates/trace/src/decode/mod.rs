@@ -105,6 +105,12 @@ pub fn decode_fast<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
     fast_path::segment(record)
 }
 
+/// The key of a record in the form of [`decode_fast`]; none for all others.
+#[inline(always)]
+pub fn fast_key(record: &Record<'_>) -> Option<Key> {
+    fast_path::key(record)
+}
+
 /// Decodes any record, header by header; `layers` gets the headers before the segment or datagram.
 #[inline(never)]
 pub fn decode<'a>(record: &Record<'a>, layers: &mut Layers) -> Result<Decoded<'a>, Skip> {
