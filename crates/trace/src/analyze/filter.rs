@@ -1,7 +1,7 @@
 //! Filter of the packets to analyze, by time and by endpoints.
 
 use super::flow_index::FlowIndex;
-use crate::decode::{EndpointAddress, Key, Side, fast_key};
+use crate::decode::{EndpointAddress, Key, Side, fast_mix};
 use ackclock_pcap::read::Record;
 use serde::Deserialize;
 use std::net::IpAddr;
@@ -36,10 +36,20 @@ pub enum EndpointExpr {
 }
 
 /// Flows by their ends, found by a hash: a list of expressions is compared with each packet one by one.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct FlowSet {
     index: FlowIndex,
     keys: Vec<Key>,
+    /// The bits of the flows' addresses and ports: most other flows have another one.
+    bits: [u64; BIT_WORDS],
+}
+
+const BIT_WORDS: usize = 64;
+
+impl Default for FlowSet {
+    fn default() -> FlowSet {
+        FlowSet { index: FlowIndex::default(), keys: Vec::new(), bits: [0; BIT_WORDS] }
+    }
 }
 
 impl FlowSet {
@@ -49,13 +59,29 @@ impl FlowSet {
         if !self.contains(&key) {
             self.index.insert(key.hash(self.index.seed()), self.keys.len() as u32);
             self.keys.push(key);
+            let (word, bit) = bit_of(key.mix());
+            self.bits[word] |= bit;
         }
+    }
+
+    /// False if no flow of the set has this [`Key::mix`].
+    #[inline(always)]
+    fn may_contain(&self, mix: u64) -> bool {
+        let (word, bit) = bit_of(mix);
+        self.bits[word] & bit != 0
     }
 
     #[inline]
     fn contains(&self, key: &Key) -> bool {
         self.index.find(key.hash(self.index.seed()), |number| self.keys[number as usize] == *key).is_some()
     }
+}
+
+/// The word and the bit of a mix of addresses and ports.
+#[inline(always)]
+fn bit_of(mix: u64) -> (usize, u64) {
+    let number = mix.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
+    ((number >> 6) as usize, 1 << (number & 63))
 }
 
 fn key_of(ends: &[EndpointAddress; 2]) -> (Key, Side) {
@@ -97,7 +123,7 @@ impl PacketFilter {
     /// True if the packet has the fast path's form and is of no flow of the set: it need not be decoded.
     #[inline(always)]
     pub(super) fn excludes(&self, record: &Record<'_>) -> bool {
-        self.flows.as_ref().is_some_and(|flows| fast_key(record).is_some_and(|key| !flows.contains(&key)))
+        self.flows.as_ref().is_some_and(|flows| fast_mix(record).is_some_and(|mix| !flows.may_contain(mix)))
     }
 
     /// True if a packet at time `at` lies in the interval; the capture's first packet was at

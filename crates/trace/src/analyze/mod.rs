@@ -103,8 +103,9 @@ impl Analysis {
     }
 
     /// Analyzes up to `max` of the packets that are available now; returns their number. The
-    /// observer is called in packet order.
-    pub fn read(&mut self, capture: &mut Capture, observer: &mut impl PacketObserver, max: u64) -> Result<u64, ReadError> {
+    /// observer is called in packet order. Compiled once for all observers: what runs per packet is
+    /// then inlined.
+    pub fn read(&mut self, capture: &mut Capture, observer: &mut dyn PacketObserver, max: u64) -> Result<u64, ReadError> {
         let held = self.hold(capture, max)?;
         if let Some(probe) = self.probe.take_if(|probe| probe.missing() == 0 || held < max) {
             self.end_probe(&probe, observer);
@@ -119,7 +120,7 @@ impl Analysis {
     }
 
     /// The probe has all its packets, or no more are available.
-    fn end_probe(&mut self, probe: &MirrorProbe, observer: &mut impl PacketObserver) {
+    fn end_probe(&mut self, probe: &MirrorProbe, observer: &mut dyn PacketObserver) {
         let packets = probe.packets();
         self.shard.mirror = filter_of(&packets);
         for packet in packets {
@@ -155,7 +156,7 @@ impl Analysis {
     }
 
     #[inline(always)]
-    fn record(&mut self, record: &Record<'_>, observer: &mut impl PacketObserver) {
+    fn record(&mut self, record: &Record<'_>, observer: &mut dyn PacketObserver) {
         if !self.totals.add(record, &self.filter) || self.filter.excludes(record) {
             return;
         }
@@ -166,7 +167,7 @@ impl Analysis {
 
     /// A packet that the fast path of the decoder rejects.
     #[inline(never)]
-    fn slow_path(&mut self, record: &Record<'_>, observer: &mut impl PacketObserver) {
+    fn slow_path(&mut self, record: &Record<'_>, observer: &mut dyn PacketObserver) {
         let mut layers = Layers::default();
         self.decoded(record, decode(record, &mut layers), &layers, observer);
     }
@@ -176,7 +177,7 @@ impl Analysis {
         record: &Record<'_>,
         decoded: Result<Decoded<'_>, Skip>,
         layers: &Layers,
-        observer: &mut impl PacketObserver,
+        observer: &mut dyn PacketObserver,
     ) {
         let (at, frame, shard) = (record.at, self.totals.frames, &mut self.shard);
         self.encapsulation.add(&decoded, layers);
@@ -195,12 +196,12 @@ impl Analysis {
 }
 
 /// Analyzes records, and calls the observer.
-struct RecordAnalyzer<'a, O> {
+struct RecordAnalyzer<'a> {
     analysis: &'a mut Analysis,
-    observer: &'a mut O,
+    observer: &'a mut dyn PacketObserver,
 }
 
-impl<O: PacketObserver> RecordVisitor for RecordAnalyzer<'_, O> {
+impl RecordVisitor for RecordAnalyzer<'_> {
     #[inline(always)]
     fn visit(&mut self, record: &Record<'_>) {
         self.analysis.record(record, self.observer);
@@ -237,7 +238,7 @@ impl Shard {
         frame: u64,
         reassembled: &ReassembledSegment,
         filter: &PacketFilter,
-        observer: &mut impl PacketObserver,
+        observer: &mut dyn PacketObserver,
     ) {
         match reassembled.segment() {
             Some(segment) => self.add_rare(at, frame, &segment, filter, observer),

@@ -28,8 +28,9 @@ pub(super) const MIN_BUSY: i64 = 30_000_000_000;
 /// Share of the time in which something else than the congestion window limits the sender, from which
 /// the flight shows nothing.
 const MAX_OTHER_LIMITS: f64 = 0.5;
-/// Packets at once.
-const PIECE: u64 = 1 << 20;
+
+/// Packets that are read again at least: more than show whether a capture has each packet twice.
+const MIN_PACKETS: u64 = 1 << 16;
 
 impl Identifications {
     /// Examines directions of a capture that `analysis` has read; `open` opens it again, and is not
@@ -45,7 +46,8 @@ impl Identifications {
         }
         let mut capture = open()?;
         let (mut recorder, mut again) = (FlightRecorder::new(&directions), Analysis::new(filter(analysis, &directions)));
-        while again.read(&mut capture, &mut recorder, PIECE)? == PIECE {}
+        let last = directions.iter().map(|of| analysis.flows().frames(of.flow).last).max().unwrap_or(0);
+        again.read(&mut capture, &mut recorder, last.max(MIN_PACKETS))?;
         let found = recorder.into_logs().into_iter().map(|log| (log.of.flow, log.of.side, identify(&log)));
         Ok(Identifications(found.collect()))
     }

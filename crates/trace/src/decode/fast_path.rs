@@ -35,14 +35,14 @@ const FIXED: [u64; 2] = [0xff00_0000_0000_3fff, 0x00ff_0000_0000_0000];
 /// Their values: IPv4 without options, no fragment; TCP.
 const FORM: [u64; 2] = [0x4500_0000_0000_0000, 0x0006_0000_0000_0000];
 
-/// The key of a packet of this form, whose lengths are not checked.
+/// The [`Key::mix`] of a packet of this form, whose lengths are not checked.
 #[inline(always)]
-pub fn key(record: &Record<'_>) -> Option<Key> {
+pub fn mix(record: &Record<'_>) -> Option<u64> {
     let (words, _) = datagram(record)?.first_chunk::<24>()?.as_chunks::<8>();
     let &[w0, w1, w2] = words.first_chunk()?;
     let [w0, w1, w2] = [w0, w1, w2].map(u64::from_be_bytes);
     let has_form = w0 & FIXED[0] == FORM[0] && w1 & FIXED[1] == FORM[1];
-    has_form.then(|| Key::v4([w1 as u32, (w2 >> 32) as u32], [(w2 >> 16) as u16, w2 as u16]).0)
+    has_form.then(|| Key::mix_v4([w1 as u32, (w2 >> 32) as u32], [(w2 >> 16) as u16, w2 as u16]))
 }
 
 /// The segment of a packet of this form; none for all others. Both headers are read as five 8-byte

@@ -70,6 +70,21 @@ impl Key {
         (key, if swapped { Side::High } else { Side::Low })
     }
 
+    /// A sum over both ends, the same for both directions.
+    #[inline(always)]
+    pub fn mix_v4(ip: [u32; 2], ports: [u16; 2]) -> u64 {
+        let [source, destination] = [0, 1].map(|i| u64::from(ip[i]) << 16 | u64::from(ports[i]));
+        source + destination
+    }
+
+    /// [`Key::mix_v4`]; of IPv6 addresses any number.
+    pub fn mix(&self) -> u64 {
+        match self {
+            Key::V4(four) => Key::mix_v4(four.ip, four.ports),
+            Key::V6(_) => 0,
+        }
+    }
+
     /// The key of a packet between any addresses (source first), and the end that sent it.
     pub fn of(ip: [u128; 2], ports: [u16; 2]) -> (Key, Side) {
         if ip.iter().all(|ip| ip >> 32 == V4_MAPPED >> 32) {

@@ -105,10 +105,10 @@ pub fn decode_fast<'a>(record: &Record<'a>) -> Option<Segment<'a>> {
     fast_path::segment(record)
 }
 
-/// The key of a record in the form of [`decode_fast`]; none for all others.
+/// The [`Key::mix`] of a record in the form of [`decode_fast`]; none for all others.
 #[inline(always)]
-pub fn fast_key(record: &Record<'_>) -> Option<Key> {
-    fast_path::key(record)
+pub fn fast_mix(record: &Record<'_>) -> Option<u64> {
+    fast_path::mix(record)
 }
 
 /// Decodes any record, header by header; `layers` gets the headers before the segment or datagram.
