@@ -33,6 +33,7 @@ const FAR_SEGMENTS: f64 = 1.5;
 #[derive(Clone, Copy, Default)]
 struct SenderState {
     now: Time,
+    /// Whole segments.
     acked: u64,
     sent: u64,
     srtt: Option<Span>,
@@ -113,6 +114,7 @@ impl Course<'_> {
         let mut state = SenderState::default();
         // Bytes acknowledged, and delivered, that are no whole segment yet.
         let (mut unacked_part, mut undelivered_part, mut in_flight) = (0, 0, 0_u32);
+        let (mut acked_bytes, mut sent_bytes) = (0, 0);
         let origin = log.entries.first().map_or(0, |first| first.at);
         let mut steps = script.steps.iter().peekable();
         for (number, entry) in log.entries.iter().enumerate() {
@@ -120,12 +122,14 @@ impl Course<'_> {
             course.established.get_or_insert(state);
             let mut acked_now = 0;
             match entry.event {
-                FlightEvent::Sent => state.sent += u64::from(entry.bytes),
+                FlightEvent::Sent => sent_bytes += u64::from(entry.bytes),
                 FlightEvent::Retransmitted | FlightEvent::TimedOut => {}
                 FlightEvent::Acked => {
-                    let is_data = state.sent > 0;
-                    state.acked += u64::from(entry.bytes);
-                    state.sent = state.sent.max(state.acked);
+                    let is_data = sent_bytes > 0;
+                    acked_bytes += u64::from(entry.bytes);
+                    sent_bytes = sent_bytes.max(acked_bytes);
+                    state.acked = acked_bytes / u64::from(mss);
+                    state.sent = sent_bytes / u64::from(mss);
                     let acked = take_segments(&mut unacked_part, entry.bytes, mss);
                     // What SACK has reported before was delivered then.
                     let delivered = take_segments(&mut undelivered_part, in_flight.saturating_sub(entry.in_flight), mss);
@@ -143,6 +147,7 @@ impl Course<'_> {
                 }
             }
             in_flight = entry.in_flight;
+            state.sent = sent_bytes / u64::from(mss);
             while let Some(step) = steps.next_if(|step| step.entry <= number) {
                 course.states.push(state);
                 match step.action {
@@ -165,7 +170,7 @@ impl Course<'_> {
 }
 
 impl SenderState {
-    fn ack(&self, segments: u32, rtt: Option<Span>, mss: u32) -> Ack {
+    fn ack(&self, segments: u32, rtt: Option<Span>) -> Ack {
         Ack {
             now: self.now,
             growth_credit: f64::from(segments),
@@ -176,8 +181,8 @@ impl SenderState {
             min_rtt: self.min_rtt,
             cwnd_limited: !self.window_full,
             recovering: self.recovering,
-            acked_total: self.acked / u64::from(mss),
-            sent: self.sent / u64::from(mss),
+            acked_total: self.acked,
+            sent: self.sent,
             ..Ack::default()
         }
     }
@@ -185,16 +190,16 @@ impl SenderState {
 
 impl Replay<'_> {
     fn run(mut self) -> Vec<Comparison> {
-        let (course, mss) = (self.course, self.course.mss);
+        let course = self.course;
         let (counts_marks, wants_rate) = (self.cc.ecn_response() != EcnResponse::Cut, self.cc.wants_delivery_rate());
         if let Some(established) = course.established {
-            self.cc.on_established(&established.ack(0, None, mss));
+            self.cc.on_established(&established.ack(0, None));
         }
         for found in &course.acks {
             // What the congestion control learns of every packet, in recovery or not, before it acts.
             self.act_until(found.entry);
             let AckOfLog { acked, delivered, in_flight, .. } = *found;
-            let mut ack = Ack { acked, delivered, in_flight, ..found.state.ack(delivered.min(acked), found.rtt, mss) };
+            let mut ack = Ack { acked, delivered, in_flight, ..found.state.ack(delivered.min(acked), found.rtt) };
             if counts_marks {
                 let marked = if found.marked { f64::from(acked) } else { 0.0 };
                 self.cc.on_marks(&Ack { delivered: acked, marked, ..ack });
@@ -288,7 +293,7 @@ impl Replay<'_> {
 
     fn set_state(&mut self, state: &SenderState, ca_state: CaState) {
         if self.follows_state {
-            self.cc.on_state(ca_state, &state.ack(0, None, self.course.mss));
+            self.cc.on_state(ca_state, &state.ack(0, None));
         }
     }
 }
