@@ -122,6 +122,15 @@ impl PacketObserver for Packets {
 
     #[inline]
     fn on_packet(&mut self, at: i64, number: u32, flow: &Flow, s: &Segment<'_>, event: &PacketEvent) {
+        // Most packets: neither an event nor needed by later rows.
+        let is_plain = !matches!(event.data, DataEvent::Classified(_)) && !s.flags.has(Flags::RST) && !s.flags.has(Flags::SYN);
+        if is_plain
+            && self.selection == RowSelection::Events
+            && event.revisions.is_empty()
+            && !self.is_unwrap_due(number, flow, event.from)
+        {
+            return;
+        }
         let label = label_of(s, event.data);
         let (is_selected, max_rows) = match self.selection {
             RowSelection::All => (true, MAX_ROWS),
