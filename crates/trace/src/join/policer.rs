@@ -341,7 +341,8 @@ fn upper_levels(levels: &[(f64, bool)]) -> Vec<(f64, bool)> {
     let below = levels.iter().map(|level| level.0).filter(|level| *level < lowest).fold(0.0, f64::max);
     let upper = levels.iter().filter(|level| level.0 >= lowest).copied();
     let mut levels: Vec<(f64, bool)> = upper.chain([(below, false)]).collect();
-    levels.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    // Of equal levels those of the losses come last: no limit is between them.
+    levels.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     levels
 }
 
@@ -497,8 +498,7 @@ impl Outline {
             outlines.extend(lanes.into_iter().take(rates.len()));
         }
         for outline in &mut outlines {
-            // A limit may be between equal levels.
-            outline.min_wrong = outline.min_wrong_of(|level| level, f64::next_down);
+            outline.min_wrong = outline.min_wrong_of(|level| level, |level| level);
         }
         outlines
     }
@@ -512,11 +512,7 @@ impl Outline {
 
     /// The divisions with the fewest packets on the wrong side are among these.
     fn splits(&self, runs: &[PolicedRun]) -> Vec<Split> {
-        let mut levels = self.levels(runs);
-        levels.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-        // Of a loss and a packet that passed at the same level, the order of all decides which is above a limit.
-        let is_tied = levels.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1);
-        if is_tied { splits_at(runs, self.rate, self.burst) } else { splits(&levels) }
+        splits(&self.levels(runs))
     }
 
     /// The levels of all losses, and the highest ones of the packets that passed, so many that a lower limit has more
