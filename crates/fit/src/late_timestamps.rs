@@ -169,11 +169,13 @@ fn bulks_above(facts: &DirectionFacts, floor: i64) -> BTreeMap<u32, DelayBulk> {
 }
 
 /// Most of the delays below the floor are at single moments: what a stall held back has its end as timestamp. A
-/// path that is faster for a time has them in a row.
+/// path that is faster for a time has them in a row, and the first packets of all found no queue before them, be one
+/// there ever after.
 fn are_single(packets: &[(i64, f64)], floor: f64) -> bool {
     let runs: Vec<&[(i64, f64)]> =
         packets.chunk_by(|a, b| (a.1 < floor) == (b.1 < floor)).filter(|run| run[0].1 < floor).collect();
-    let single = runs.iter().filter(|run| run[run.len() - 1].0 - run[0].0 <= LIMITS.stall_bunch_ns).count();
+    let is_single = |run: &[(i64, f64)]| run[run.len() - 1].0 - run[0].0 <= LIMITS.stall_bunch_ns && run[0] != packets[0];
+    let single = runs.iter().filter(|run| is_single(run)).count();
     single as f64 >= LIMITS.min_single_share * runs.len() as f64
 }
 
@@ -338,6 +340,18 @@ mod tests {
         // Frames of 5 ms, and a queue of others that is empty now and then.
         assert!(corrected(&path(|i| (i * 10_000 * US / 3).rem_euclid(5000 * US))).late.is_none());
         assert!(corrected(&path(|i| (i % 150) * 200 * US)).late.is_none());
+    }
+
+    #[test]
+    fn timestamps_are_right_where_all_but_the_first_packets_wait_in_a_queue_of_one_length() {
+        // A burst of three at a link that serves a packet in 20 ms, and then one with each departure of another.
+        let sent = (0..1500i64).map(|i| 20_000 * US * (i - 2).max(0));
+        let packets = sent.enumerate().map(|(i, sent)| {
+            let arrival = 20_000 * US * (i as i64 + 1) + 4_000 * US;
+            LinkPacket { sent, len: 1500, outcome: Outcome::Arrived(arrival) }
+        });
+        let facts = DirectionFacts { packets: packets.collect(), ..DirectionFacts::default() };
+        assert_eq!(corrected(&facts), facts);
     }
 
     #[test]

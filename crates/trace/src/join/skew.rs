@@ -88,7 +88,7 @@ impl<'a> Minima<'a> {
     fn floor_below(&self, rate: f64, tolerance: f64, limit: f64) -> Option<(f64, f64)> {
         let values: Vec<f64> = self.minima.iter().map(|p| self.value(p, rate)).collect();
         let mut best = None;
-        let mut least = limit;
+        let mut lowest = limit;
         for &floor in &values {
             let mut sum = 0.0;
             for v in &values {
@@ -97,12 +97,12 @@ impl<'a> Minima<'a> {
                 } else {
                     (BELOW_WEIGHT * (floor - v) / tolerance).min(BELOW_WEIGHT)
                 };
-                if sum >= least {
+                if sum >= lowest {
                     break;
                 }
             }
-            if sum < least {
-                (best, least) = (Some((floor, sum)), sum);
+            if sum < lowest {
+                (best, lowest) = (Some((floor, sum)), sum);
             }
         }
         best
