@@ -169,7 +169,7 @@ impl CaptureReader {
     /// Reads up to `max` of the packets that are available, without the GIL; returns their number.
     fn advance(&mut self, py: Python<'_>, max: u64) -> PyResult<u64> {
         let CaptureReader { path, capture, analysis, packets, arrivals, .. } = self;
-        py.detach(|| analysis.read(capture, &mut (packets, arrivals), max)).map_err(|e| refusal(e.problem(path)))
+        py.detach(|| analysis.read_observed(capture, &mut (packets, arrivals), max)).map_err(|e| refusal(e.problem(path)))
     }
 
     /// Marks the end of the input: an incomplete record is then an error.

@@ -87,7 +87,7 @@ impl CaptureSession {
     pub fn advance(&mut self, max: u32) -> Result<u64, String> {
         let max = u64::from(max);
         let CaptureSession { capture, analysis, packets, arrivals } = self;
-        let read = analysis.read(capture, &mut (packets, arrivals), max).map_err(|error| error.to_string())?;
+        let read = analysis.read_observed(capture, &mut (packets, arrivals), max).map_err(|error| error.to_string())?;
         if read < max {
             self.capture.finish();
         }

@@ -102,10 +102,26 @@ impl Analysis {
         self.reassembly.counts()
     }
 
+    /// [`Analysis::read`] for observers that do much: compiled once, with all else that runs per packet
+    /// inlined, where a copy for each observer would call it.
+    #[inline(never)]
+    pub fn read_observed(
+        &mut self,
+        capture: &mut Capture,
+        observer: &mut dyn PacketObserver,
+        max: u64,
+    ) -> Result<u64, ReadError> {
+        self.read(capture, observer, max)
+    }
+
     /// Analyzes up to `max` of the packets that are available now; returns their number. The
-    /// observer is called in packet order. Compiled once for all observers: what runs per packet is
-    /// then inlined.
-    pub fn read(&mut self, capture: &mut Capture, observer: &mut dyn PacketObserver, max: u64) -> Result<u64, ReadError> {
+    /// observer is called in packet order.
+    pub fn read(
+        &mut self,
+        capture: &mut Capture,
+        observer: &mut (impl PacketObserver + ?Sized),
+        max: u64,
+    ) -> Result<u64, ReadError> {
         let held = self.hold(capture, max)?;
         if let Some(probe) = self.probe.take_if(|probe| probe.missing() == 0 || held < max) {
             self.end_probe(&probe, observer);
@@ -120,7 +136,7 @@ impl Analysis {
     }
 
     /// The probe has all its packets, or no more are available.
-    fn end_probe(&mut self, probe: &MirrorProbe, observer: &mut dyn PacketObserver) {
+    fn end_probe(&mut self, probe: &MirrorProbe, observer: &mut (impl PacketObserver + ?Sized)) {
         let packets = probe.packets();
         self.shard.mirror = filter_of(&packets);
         for packet in packets {
@@ -156,7 +172,7 @@ impl Analysis {
     }
 
     #[inline(always)]
-    fn record(&mut self, record: &Record<'_>, observer: &mut dyn PacketObserver) {
+    fn record(&mut self, record: &Record<'_>, observer: &mut (impl PacketObserver + ?Sized)) {
         if !self.totals.add(record, &self.filter) || self.filter.excludes(record) {
             return;
         }
@@ -167,7 +183,7 @@ impl Analysis {
 
     /// A packet that the fast path of the decoder rejects.
     #[inline(never)]
-    fn slow_path(&mut self, record: &Record<'_>, observer: &mut dyn PacketObserver) {
+    fn slow_path(&mut self, record: &Record<'_>, observer: &mut (impl PacketObserver + ?Sized)) {
         let mut layers = Layers::default();
         self.decoded(record, decode(record, &mut layers), &layers, observer);
     }
@@ -177,7 +193,7 @@ impl Analysis {
         record: &Record<'_>,
         decoded: Result<Decoded<'_>, Skip>,
         layers: &Layers,
-        observer: &mut dyn PacketObserver,
+        observer: &mut (impl PacketObserver + ?Sized),
     ) {
         let (at, frame, shard) = (record.at, self.totals.frames, &mut self.shard);
         self.encapsulation.add(&decoded, layers);
@@ -196,12 +212,12 @@ impl Analysis {
 }
 
 /// Analyzes records, and calls the observer.
-struct RecordAnalyzer<'a> {
+struct RecordAnalyzer<'a, O: ?Sized> {
     analysis: &'a mut Analysis,
-    observer: &'a mut dyn PacketObserver,
+    observer: &'a mut O,
 }
 
-impl RecordVisitor for RecordAnalyzer<'_> {
+impl<O: PacketObserver + ?Sized> RecordVisitor for RecordAnalyzer<'_, O> {
     #[inline(always)]
     fn visit(&mut self, record: &Record<'_>) {
         self.analysis.record(record, self.observer);
@@ -238,7 +254,7 @@ impl Shard {
         frame: u64,
         reassembled: &ReassembledSegment,
         filter: &PacketFilter,
-        observer: &mut dyn PacketObserver,
+        observer: &mut (impl PacketObserver + ?Sized),
     ) {
         match reassembled.segment() {
             Some(segment) => self.add_rare(at, frame, &segment, filter, observer),

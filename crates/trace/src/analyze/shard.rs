@@ -69,14 +69,28 @@ impl Shard {
 
     /// As [`Shard::add`], for segments that the fast path of the decoder rejects: compiled once.
     #[inline(never)]
-    pub fn add_rare(&mut self, at: i64, frame: u64, s: &Segment<'_>, filter: &PacketFilter, observer: &mut dyn PacketObserver) {
+    pub fn add_rare(
+        &mut self,
+        at: i64,
+        frame: u64,
+        s: &Segment<'_>,
+        filter: &PacketFilter,
+        observer: &mut (impl PacketObserver + ?Sized),
+    ) {
         self.add(at, frame, s, filter, observer);
     }
 
     /// Processes a segment at time `at`, of the capture's packet with number `frame`. Compiled into the
     /// reader's loop.
     #[inline(always)]
-    pub fn add(&mut self, at: i64, frame: u64, s: &Segment<'_>, filter: &PacketFilter, observer: &mut dyn PacketObserver) {
+    pub fn add(
+        &mut self,
+        at: i64,
+        frame: u64,
+        s: &Segment<'_>,
+        filter: &PacketFilter,
+        observer: &mut (impl PacketObserver + ?Sized),
+    ) {
         if !filter.selects_flow(|| s.endpoints()) || self.mirror.as_mut().is_some_and(|mirror| mirror.is_copy(at, s)) {
             return;
         }
@@ -111,7 +125,7 @@ impl Shard {
         frame: u64,
         datagram: &Datagram<'_>,
         filter: &PacketFilter,
-        observer: &mut dyn PacketObserver,
+        observer: &mut (impl PacketObserver + ?Sized),
     ) {
         self.counts.skipped[Skip::NotTcp as usize] += 1;
         let ends = || [datagram.key.endpoint(Side::Low), datagram.key.endpoint(Side::High)];

@@ -47,7 +47,7 @@ impl Identifications {
         let mut capture = open()?;
         let (mut recorder, mut again) = (FlightRecorder::new(&directions), Analysis::new(filter(analysis, &directions)));
         let last = directions.iter().map(|of| analysis.flows().frames(of.flow).last).max().unwrap_or(0);
-        again.read(&mut capture, &mut recorder, last.max(MIN_PACKETS))?;
+        again.read_observed(&mut capture, &mut recorder, last.max(MIN_PACKETS))?;
         let found = recorder.into_logs().into_iter().map(|log| (log.of.flow, log.of.side, identify(&log)));
         Ok(Identifications(found.collect()))
     }

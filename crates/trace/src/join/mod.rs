@@ -72,7 +72,7 @@ impl CaptureSide {
     /// Reads up to `max` packets; returns their number.
     pub fn read(&mut self, max: u64) -> Result<u64, ReadError> {
         let mut observer = ((&mut self.fingerprints, self.packets.as_mut()), self.acks.as_mut());
-        self.analysis.read(&mut self.capture, &mut observer, max)
+        self.analysis.read_observed(&mut self.capture, &mut observer, max)
     }
 }
 
