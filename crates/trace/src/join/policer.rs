@@ -763,4 +763,18 @@ mod tests {
         let burst = burst_of(policed(1, 200));
         assert!((burst - BURST).abs() <= f64::from(LEN), "{burst}");
     }
+
+    #[test]
+    fn best_limit_is_that_of_all_levels_at_any_rate() {
+        for (jitter, other_losses) in [(1, u64::MAX), (500_000, 40)] {
+            let runs = [policed(jitter, other_losses)];
+            for (step, burst) in (-20..=20).flat_map(|step| [(step, None), (step, Some(BURST))]) {
+                let rate = RATE_BPS / 8e9 * 1.06_f64.powi(step);
+                let all = splits_at(&runs, rate, burst);
+                let best = all.iter().min_by_key(|split| split.wrong).map(|split| (split.wrong, split.from, split.to));
+                let found = RateSplit::of(&runs, rate, burst).map(|of| (of.split.wrong, of.split.from, of.split.to));
+                assert_eq!(found, best, "{jitter} ns, {rate}, {burst:?}");
+            }
+        }
+    }
 }
