@@ -139,6 +139,7 @@ impl PacketFilter {
 mod tests {
     use super::{EndpointExpr, FlowSet, PacketFilter};
     use crate::decode::EndpointAddress;
+    use ackclock_pcap::read::{LinkType, Record};
     use std::net::IpAddr;
 
     fn matches(json: &str, ends: [(&str, u16); 2]) -> bool {
@@ -187,5 +188,24 @@ mod tests {
         assert!((0..300).all(|port| selects([end(1, 1000 + port), end(2, 80)])));
         assert!(selects([end(2, 80), end(1, 1299)]));
         assert!(!selects([end(1, 80), end(2, 1000)]) && !selects([end(1, 1300), end(2, 80)]));
+    }
+
+    #[test]
+    fn filter_excludes_packets_of_no_flow_of_the_set_but_no_fragments() {
+        let end = |host: u128, port: u16| EndpointAddress { ip: 0xffff_0a00_0000 + host, port };
+        let mut flows = FlowSet::default();
+        flows.add(&[end(1, 1000), end(2, 80)]);
+        let filter = PacketFilter { flows: Some(flows), ..PacketFilter::default() };
+        let excludes = |from: (u8, u16), to: (u8, u16), fragment: u8| {
+            let mut frame = [0; 54];
+            frame[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 40, 0, 0, 0, fragment, 64, 6]);
+            frame[26..34].copy_from_slice(&[10, 0, 0, from.0, 10, 0, 0, to.0]);
+            frame[34..36].copy_from_slice(&from.1.to_be_bytes());
+            frame[36..38].copy_from_slice(&to.1.to_be_bytes());
+            filter.excludes(&Record { at: 0, link: LinkType(1), original_len: 54, bytes: &frame })
+        };
+        assert!(!excludes((1, 1000), (2, 80), 0) && !excludes((2, 80), (1, 1000), 0));
+        assert!(excludes((1, 1001), (2, 80), 0) && excludes((3, 80), (1, 1000), 0));
+        assert!(!excludes((1, 1001), (2, 80), 1), "what precedes the fragment has the ports");
     }
 }
