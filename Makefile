@@ -95,7 +95,7 @@ format: $(VENV)/.locked ## put Rust and Python sources in form
 bench: build ## packets per CPU second, instructions, memory, ratio to ns-2 where it is installed; then bench-runs
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
 	@status=0; \
-	$(PYTHON) benches/bench.py --binary target/release/ackclock-bench --command $(BIN)/ackclock || status=1; \
+	$(PYTHON) -m benches.bench --binary target/release/ackclock-bench --command $(BIN)/ackclock || status=1; \
 	$(BIN)/python -m benches.runs --binary target/release/ackclock-bench || status=1; exit $$status
 
 bench-runs: build ## many runs: CPU of a run in a sweep over the native run's, wall time, files, `compare`, Dask, memory: six minutes
@@ -107,7 +107,7 @@ sweep-estimates: build ## `sweep --estimate` beside what eleven kinds of sweep t
 
 bench-peers: ## our 802.16 and 802.11b beside ns-3's, where it is installed
 	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
-	$(PYTHON) benches/peers/ns3_speed.py --binary target/release/ackclock-bench
+	$(PYTHON) -m benches.peers.ns3_speed --binary target/release/ackclock-bench
 
 # One part to the terminal: .venv/bin/python -m studies.oracles.page stored|aqm|closed-forms
 accuracy: build ## our figures beside those of ns-2, the papers, ns-3 and closed forms, into docs/evidence/accuracy.md; a part whose oracle is missing stays as it is, with a line

@@ -7,8 +7,8 @@ Standard library only. Every figure is of the engine alone (`ackclock-bench`, on
 core), but for the last table, which is of the command `analyze`: the minimum of several runs, as
 other work on the machine only adds. The output ends with the parts left out and the reasons.
 
-usage: bench.py [--binary target/release/ackclock-bench] [--command .venv/bin/ackclock]
-                [--repeats 5] [--json FILE]
+usage: python3 -m benches.bench [--binary target/release/ackclock-bench]
+                                [--command .venv/bin/ackclock] [--repeats 5] [--json FILE]
 """
 
 from __future__ import annotations
@@ -22,10 +22,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import captures
-import media
-import programs
-from peers import ns2_speed, static_loop
+from benches import captures, media, programs
+from benches.peers import ns2_speed, static_loop
 
 OURS = [*(case.name for case in ns2_speed.CASES), "flows-10", "flows-1000", "flows-10000", "noloss-6000", "loss-6000"]
 MAX_INSTRUCTIONS = {"one-1g": 2600, "hundred-1g": 2970, "codel-2": 2735}
@@ -65,7 +63,7 @@ def show(lines: Iterable[str]) -> None:
 
 
 def measure(binary: Path, case: str, repeats: int) -> Result:
-    runs = [json.loads(ns2_speed.run([str(binary), case]).output) for _ in range(repeats)]
+    runs = [json.loads(programs.run([str(binary), case]).output) for _ in range(repeats)]
     best = min(runs, key=lambda run: float(run["cpu_s"]))
     return Result(
         case=case,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import programs
+from benches import programs
 
 PACKETS = 6_100_000  # 200 flows
 SMALL = 40_000

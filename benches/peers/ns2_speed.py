@@ -4,20 +4,20 @@ Runs of both programs alternate, so that other load affects both alike. CPU time
 child process (user and system), start-up included. Without an `ns` program it prints one line and
 exits 0.
 
-usage: ns2_speed.py [--binary target/release/ackclock-bench] [--repeats 5]
+usage: python3 -m benches.peers.ns2_speed [--binary target/release/ackclock-bench] [--repeats 5]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import statistics
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from benches.programs import Child, run
 
 SCRIPT = Path(__file__).with_name("speed.tcl")
 
@@ -41,15 +41,6 @@ CASES = [
 
 
 @dataclass(frozen=True)
-class Child:
-    """Output and cost of one run of a program."""
-
-    output: str
-    cpu_s: float
-    peak_rss_kb: int
-
-
-@dataclass(frozen=True)
 class Cost:
     """Several runs of one program on one case: delivered data packets and CPU seconds per million
     of them.
@@ -66,18 +57,6 @@ class Cost:
     @property
     def median(self) -> float:
         return statistics.median(self.cpu_s_per_million)
-
-
-def run(command: list[str]) -> Child:
-    """Run a program, and return its output and cost."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        output = child.stdout.read()
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
-        raise RuntimeError(f"exit {child.returncode} from: {' '.join(command)}")
-    return Child(output, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
 
 
 def ns2_available() -> str | None:

@@ -5,7 +5,7 @@ equal settings but different capacities (ns-3's is half of ours), so each is off
 own. Runs of both programs alternate; CPU time is that of the child process. Without ns-3 (Debian:
 libns3-dev and g++) it prints one line and exits 0.
 
-usage: ns3_speed.py [--binary target/release/ackclock-bench] [--repeats 5]
+usage: python3 -m benches.peers.ns3_speed [--binary target/release/ackclock-bench] [--repeats 5]
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from benches import programs
+from benches.peers import ns2_speed
+
 SOURCE = Path(__file__).with_name("ns3_media.cc")
-if not __package__:  # run as a program
-    sys.path.insert(0, str(SOURCE.parent.parent))
-
-from peers import ns2_speed  # noqa: E402
-
 LIBRARIES = ("wimax", "wifi", "applications", "internet", "mobility", "network", "core")
 TARGET = 50
 STATIONS = 6
@@ -56,13 +54,13 @@ def build(folder: Path) -> Path | None:
     return program
 
 
-def run_theirs(program: Path, case: Case) -> tuple[int, ns2_speed.Child]:
-    child = ns2_speed.run([str(program), case.theirs, str(STATIONS), str(case.seconds), str(case.bps)])
+def run_theirs(program: Path, case: Case) -> tuple[int, programs.Child]:
+    child = programs.run([str(program), case.theirs, str(STATIONS), str(case.seconds), str(case.bps)])
     return int(json.loads(child.output)["data_packets"]), child
 
 
-def run_ours(binary: Path, case: Case) -> tuple[int, ns2_speed.Child]:
-    child = ns2_speed.run([str(binary), case.ours])
+def run_ours(binary: Path, case: Case) -> tuple[int, programs.Child]:
+    child = programs.run([str(binary), case.ours])
     return int(json.loads(child.output)["data_packets"]), child
 
 

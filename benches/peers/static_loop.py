@@ -8,8 +8,8 @@ import json
 import subprocess
 from pathlib import Path
 
-import programs
-from peers import ns2_speed
+from benches import programs
+from benches.peers import ns2_speed
 
 SOURCE = Path(__file__).with_name("static_loop.rs")
 
@@ -24,8 +24,8 @@ def build(folder: Path) -> Path | None:
     return program
 
 
-def run(program: Path, case: ns2_speed.Case) -> tuple[int, ns2_speed.Child]:
-    child = ns2_speed.run([str(program), str(case.flows), str(case.rate_bps), str(case.seconds)])
+def run(program: Path, case: ns2_speed.Case) -> tuple[int, programs.Child]:
+    child = programs.run([str(program), str(case.flows), str(case.rate_bps), str(case.seconds)])
     return int(json.loads(child.output)["data_packets"]), child
 
 

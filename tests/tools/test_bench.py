@@ -10,20 +10,16 @@ from pathlib import Path
 import pytest
 
 from ackclock.input import catalogue
+from benches import bench, programs
+from benches.figures import Figure, finish
 from tests.support import ROOT
 
 BENCHES = ROOT / "benches"
 
 
-@pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch):
-    """The module benches/bench.py, with nothing left out so far."""
-    monkeypatch.syspath_prepend(str(BENCHES))
-    import bench
-    import programs
-
+@pytest.fixture(autouse=True)
+def nothing_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "_left_out", [])
-    return bench
 
 
 @pytest.fixture
@@ -38,7 +34,7 @@ def binary(tmp_path: Path) -> Path:
 
 
 @pytest.mark.finding("U23")
-def test_bench_names_what_it_leaves_out_when_valgrind_is_missing(bench, binary, monkeypatch, capsys) -> None:
+def test_bench_names_what_it_leaves_out_when_valgrind_is_missing(binary, monkeypatch, capsys) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     assert bench.print_variants(binary) == {}
     assert bench.print_instructions(binary) == {}
@@ -47,12 +43,12 @@ def test_bench_names_what_it_leaves_out_when_valgrind_is_missing(bench, binary, 
         "left out: instructions by congestion control: valgrind is not installed (valgrind)",
         "left out: instructions of whole cases: valgrind is not installed (valgrind)",
     ]
-    assert bench.programs.left_out() == [line.removeprefix("left out: ") for line in printed]
+    assert programs.left_out() == [line.removeprefix("left out: ") for line in printed]
 
 
 @pytest.mark.finding("U23")
 def test_bench_has_a_row_for_each_congestion_control_when_valgrind_is_there(
-    bench, binary, tmp_path, monkeypatch, capsys
+    binary, tmp_path, monkeypatch, capsys
 ) -> None:
     valgrind = tmp_path / "valgrind"
     valgrind.write_text("#!/bin/sh\necho '{\"data_packets\": 1}'; echo 'Collected : 1200' >&2\n")
@@ -69,3 +65,26 @@ def test_bench_binary_lists_the_congestion_controls_of_the_package() -> None:
         pytest.skip("cargo test --release builds target/release/ackclock-bench")
     listed = json.loads(subprocess.run([str(binary), "variants"], check=True, capture_output=True, text=True).stdout)
     assert set(listed) == set(catalogue.variants())
+
+
+def test_finish_repeats_what_misses_its_target_and_is_one(capsys) -> None:
+    over, under = Figure("wall time", 2.5, 2.0, "s"), Figure("ratio", 0.5, 0.72, "x", at_least=True)
+    met = [
+        Figure("stated", 9.0, None, "s"),
+        Figure("at its maximum", 2.0, 2.0, "s"),
+        Figure("ratio", 1.0, 1.0, "x", True),
+    ]
+    programs.leave_out("`emulate`: not here")
+    capsys.readouterr()
+    assert finish([*met, over, under]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "",
+        "targets missed",
+        f"{'wall time':<62}      2.50 s        target 2  OVER",
+        f"{'ratio':<62}      0.50 x        target at least 0.72  UNDER",
+        "",
+        "left out",
+        "`emulate`: not here",
+    ]
+    assert finish(met) == 0
+    assert capsys.readouterr().out.splitlines()[:3] == ["", "targets missed", "none"]
