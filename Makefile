@@ -92,10 +92,11 @@ format: $(VENV)/.locked ## put Rust and Python sources in form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: build ## packets per CPU second, instructions, memory, ratio to ns-2 where it is installed; then bench-runs
-	$(CARGO) build --quiet --release --workspace --bin ackclock-bench
+bench: build ## packets per CPU second, instructions, memory, ratio to ns-2 where it is installed; README's commands; then bench-runs
+	$(CARGO) build --quiet --release --workspace --bin ackclock-bench --bin ackclock-traffic
 	@status=0; \
 	$(PYTHON) -m benches.bench --binary target/release/ackclock-bench --command $(BIN)/ackclock || status=1; \
+	$(BIN)/python -m benches.commands || status=1; \
 	$(BIN)/python -m benches.runs --binary target/release/ackclock-bench || status=1; exit $$status
 
 bench-runs: build ## many runs: CPU of a run in a sweep over the native run's, wall time, files, `compare`, Dask, memory: six minutes

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from ackclock.input import catalogue
-from benches import bench, programs
+from ackclock.input.scenario.draft import read_draft
+from benches import bench, commands, programs
 from benches.figures import Figure, finish
+from benches.peers.ns2_speed import CASES
 from tests.support import ROOT
 
 BENCHES = ROOT / "benches"
@@ -88,3 +90,15 @@ def test_finish_repeats_what_misses_its_target_and_is_one(capsys) -> None:
     ]
     assert finish(met) == 0
     assert capsys.readouterr().out.splitlines()[:3] == ["", "targets missed", "none"]
+
+
+def test_scenario_of_a_case_has_the_windows_and_buffer_of_speed_tcl(tmp_path: Path) -> None:
+    windows = {"one-1g": 6109, "hundred-1g": 62, "one-10m": 60}
+    buffers = {"one-1g": 9408, "hundred-1g": 10398, "one-10m": 102}
+    for case in CASES:
+        path = tmp_path / "scenario.toml"
+        path.write_text(commands.scenario(case, 2))
+        plan = read_draft(path).check().plan(1).expanded()
+        assert len(plan["flows"]) == case.flows
+        assert {flow["tcp"]["receive_buffer"] for flow in plan["flows"]} == {1024 * windows[case.name]}
+        assert plan["hops"][1]["down"]["queue"]["packets"] == buffers[case.name]
