@@ -350,6 +350,7 @@ mod tests {
     #[test]
     fn average_decays_by_one_sample_per_packet_time_when_idle() {
         let mut red = Red::new(config(), Rng::for_element(1, "red"));
+        assert_eq!(red.average(), 0.0);
         (red.average, red.idle_since) = (4.0, Some(Time::ZERO));
         red.sample(Time::ZERO + Span::from_ms(250));
         assert!((red.average() - 4.0 * libm::pow(0.99, 25.0)).abs() < 1e-12);

@@ -183,7 +183,7 @@ impl Recovery for Rack {
         let state = &mut *self.0;
         state.update_rack(ack, ctx);
         let leaving = state.recovery_point.is_some_and(|recovery_point| ctx.una >= recovery_point);
-        state.reo_wnd.adapt(ack.dsack, leaving, ctx);
+        state.reo_wnd.adapt(ack.dsack, leaving, ctx.una, ctx.next);
         state.detect(ctx);
         let tail_lost = state.tlp.on_ack(ack, ctx);
         // A loss above the recovery point starts the next recovery on the ACK that ends this one,

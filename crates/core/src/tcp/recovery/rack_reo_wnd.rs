@@ -27,11 +27,11 @@ impl Default for RackReoWnd {
 
 impl RackReoWnd {
     /// Widens the window after a D-SACK; a recovery without one counts towards narrowing it.
-    /// `leaving`: a recovery ends.
-    pub fn adapt(&mut self, dsack: bool, leaving: bool, ctx: &RecoveryContext<'_>) {
-        self.round = self.round.filter(|&round| ctx.una < round);
+    /// `leaving`: a recovery ends. `una`, `next`: snd.una and snd.nxt.
+    pub fn adapt(&mut self, dsack: bool, leaving: bool, una: u64, next: u64) {
+        self.round = self.round.filter(|&round| una < round);
         if dsack && self.round.is_none() {
-            self.round = Some(ctx.next);
+            self.round = Some(next);
             self.quarters = self.quarters.saturating_add(1);
             self.persist = PERSIST;
         } else if leaving {
@@ -49,5 +49,27 @@ impl RackReoWnd {
         }
         let share = Span(ctx.rtt.min().unwrap_or(Span::ZERO).0 / SHARE);
         share.saturating_mul(u64::from(self.quarters)).min(ctx.rtt.srtt().unwrap_or(Span::ZERO))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Section 6.2, step 4: by a quarter of the minimum RTT for each round with a D-SACK, for 16 recoveries.
+    #[test]
+    fn window_widens_once_a_round_and_narrows_after_sixteen_recoveries_without_a_dsack() {
+        let mut reo_wnd = RackReoWnd::default();
+        for (una, quarters) in [(1, 2), (1000, 2), (1001, 3)] {
+            reo_wnd.adapt(true, false, una, una + 1000);
+            assert_eq!(reo_wnd.quarters, quarters, "at {una}");
+        }
+        for recovery in 1..=15 {
+            reo_wnd.adapt(false, true, 3001, 4001);
+            reo_wnd.adapt(false, false, 3001, 4001);
+            assert_eq!(reo_wnd.quarters, 3, "recovery {recovery}");
+        }
+        reo_wnd.adapt(false, true, 3001, 4001);
+        assert_eq!(reo_wnd.quarters, 1);
     }
 }

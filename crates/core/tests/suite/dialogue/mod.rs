@@ -16,6 +16,7 @@ mod handshake;
 mod limits;
 mod loss_by_timeout;
 mod metrics_cache;
+mod newreno;
 mod pacing;
 mod prr;
 mod psh;

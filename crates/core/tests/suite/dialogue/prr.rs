@@ -28,6 +28,26 @@ fn prr_sends_one_segment_more_when_the_ack_advances_without_further_loss() {
     assert_eq!(by_partial_ack.all_sent().len(), 2);
 }
 
+/// Section 6.2: prr_out is CEIL(prr_delivered * ssthresh / RecoverFS) while more than ssthresh is in flight.
+/// DeliveredData of section 6 counts a segment once: what SACK reported is not delivered again by the ACK number.
+/// Of twenty segments the first and the fourteenth are lost; two SACKs release new data before the third.
+#[test]
+fn prr_sends_in_proportion_to_the_segments_delivered() {
+    let mut d = Dialogue::sender(TcpConfig { initial_window: 20.0, ..tcp(Prr) });
+    d.expects_new(0.1, 1..20_001);
+    d.at(0.2).sack(1, &[1001..2001]);
+    d.at(0.2).sack(1, &[1001..3001]);
+    d.expects_new(0.2, 20_001..22_001);
+    let mut sent = 0;
+    for delivered in 1..=10 {
+        d.at(0.2).sack(1, &[1001..(delivered + 3) * SEGMENT + 1]);
+        sent += d.all_sent().len() as u64;
+        assert_eq!(sent, (delivered * 10).div_ceil(20), "{delivered} delivered");
+    }
+    d.at(0.3).ack(13_001);
+    assert_eq!(sent + d.all_sent().len() as u64, 6);
+}
+
 /// ACKs of two segments at 0.2 and 10 us later let `variant` estimate 200,000 segments per second. The sixth
 /// segment is lost and acknowledged with all others at 0.4. The window before the recovery, the highest in it, and
 /// the one after it without the segments that its last ACK delivered.

@@ -1,10 +1,11 @@
 //! RACK-TLP: what a timestamp echo shows, and when a tail loss probe is due (RFC 8985).
 
 use crate::dialogue::script::*;
+use ackclock_core::app::BulkSource;
 use ackclock_core::packet::{Flags, SackBlocks, Segment, Timestamps};
 use ackclock_core::tcp::RecoveryKind::{self, Linux, Rack};
 use ackclock_core::tcp::TcpConfig;
-use ackclock_core::units::Span;
+use ackclock_core::units::{Span, Time};
 use std::ops::Range;
 
 /// An ACK with timestamps; the sender's timestamps count milliseconds.
@@ -79,4 +80,39 @@ fn probe_of_linux_waits_for_its_minimum_rto_when_one_segment_is_outstanding() {
     let mut two = probe_after(Linux, 2, Span::from_ms(40));
     two.sends_nothing_until(0.301);
     two.expects(0.302).data(2001..3001);
+}
+
+/// The peer's window holds two segments, which are sent at 0.1: the probe retransmits the second at 0.3. The ACK
+/// of both at 0.35 releases two more.
+fn probe_that_retransmits() -> Dialogue {
+    let config = TcpConfig { tail_loss_probe: true, rto_min: Span::from_secs(1), ..tcp(Rack) };
+    let mut d = Dialogue::sender_with(config, BulkSource::new(u64::MAX, Time::NEVER), 2000);
+    d.expects_new(0.1, 1..2001);
+    d.expects(0.3).retransmitted(1001..2001);
+    d.at(0.35).ack(2001);
+    d.expects_new(0.35, 2001..4001);
+    d
+}
+
+/// Section 7.4.2: one of the two copies was lost if an ACK beyond TLP.end_seq arrives first.
+#[test]
+fn probe_reduces_the_window_when_later_data_is_acknowledged_without_a_sign_of_the_second_copy() {
+    let mut d = probe_that_retransmits();
+    d.at(0.45).ack(4001);
+    assert_eq!(d.endpoint.sender_stats(time(0.46)).window_cuts, 1);
+}
+
+/// Section 7.4.2: a D-SACK, or a duplicate ACK without SACK blocks, shows that both copies arrived.
+#[test]
+fn probe_reduces_nothing_when_both_copies_arrived() {
+    for by_dsack in [false, true] {
+        let mut d = probe_that_retransmits();
+        if by_dsack {
+            d.at(0.36).sack(2001, &[1001..2001])
+        } else {
+            d.at(0.36).ack(2001)
+        }
+        d.at(0.45).ack(4001);
+        assert_eq!(d.endpoint.sender_stats(time(0.46)).window_cuts, 0, "D-SACK: {by_dsack}");
+    }
 }
