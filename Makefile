@@ -150,8 +150,8 @@ fuzz: build ## mutated captures and packetdrill scripts, link files and scenario
 	$(BIN)/python -m studies.run_folders.fuzz $(or $(MINUTES),5) runs/fuzz $(if $(SEED),--seed $(SEED)) $(if $(FIRST),--first $(FIRST))
 
 # In parts: make mutants SETS=recovery PART=1/8 MINUTES=60, again until all are done. One place: MATCH=REGEX
-mutants: $(VENV)/.locked ## mutants of classify, join, recovery, queue and cc (SETS), in a copy of the tree; survivors have a reason in tools/mutants-survivors.txt
-	@CARGO="$(CARGO)" $(BIN)/python tools/mutants.py $(or $(SETS),classify join recovery queue) --part $(or $(PART),1/1) \
+mutants: build ## mutants of classify, join, recovery, queue and cc (SETS), in a copy of the tree; survivors have a reason in tools/mutants-survivors.txt
+	@CARGO="$(CARGO)" $(BIN)/python tools/mutants.py $(SETS) --part $(or $(PART),1/1) \
 	  --minutes $(or $(MINUTES),60) --kept $(or $(KEPT),runs/mutants.jsonl) $(if $(MATCH),--match '$(MATCH)')
 
 soak: build ## 25 emulations at once for 40 minutes (SOAK=SECONDS), with their memory and descriptors each minute

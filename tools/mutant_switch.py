@@ -448,8 +448,6 @@ def _node(tokens: Tokens, source: str, group: Sequence[Change]) -> _Node | None:
     if change.kind == "number":
         if re.search(r"\d[eE][-+]$", source[:start][-4:]):
             return None  # The exponent of a number.
-        if re.search(r"; $", source[:start][-2:]) and source[end : end + 1] == "]":
-            return None  # The length of an array.
         index = tokens.at(start)
         after = tokens.all[index + 1].text if index + 1 < len(tokens.all) else ""
         is_operand = index > 0 and tokens.precedence(index - 1) is not None

@@ -3,10 +3,11 @@ tests of its crate, which have to fail.
 
 The mutants are made in copies of the tree, so that an interruption leaves nothing behind. Most of
 a crate's mutants are in one program (tools/mutant_switch.py), and only the tests that reach the
-place of a mutant judge it: a second each. The others take a build each, and come last. Outcomes are
-kept in a file of JSON lines: a further run goes on with the mutants that have none, and with
-those that survived. Their order is that of a hash, so that any first part is a sample. A survivor
-needs a line with its reason in tools/mutants-survivors.txt; without one the status is 1.
+place of a mutant judge it: a second each. Core's are judged by the scripts of tests/packetdrill
+too. The others take a build each, and come last. Outcomes are kept in a file of JSON lines: a
+further run goes on with the mutants that have none, and with those that survived. Their order is
+that of a hash, so that any first part is a sample. A survivor needs a line with its reason in
+tools/mutants-survivors.txt; without one the status is 1.
 
 The first builds of a crate's tests take minutes, and so do its tests one at a time, which are
 needed after each change of a crate.
@@ -35,6 +36,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Any
+from unittest.mock import patch
 
 from mutant_switch import SWITCH, Change, Switched
 
@@ -59,6 +61,21 @@ MAX_LEFT_OUT = 3
 """Tests that may fail in the program of the switches, as they read the sources."""
 KINDS_OF_TEST = (("--lib",), ("--test", "suite"))
 """Options of `cargo test`: the tests in a crate's modules, and those of its public interface."""
+PLAYERS = {
+    "ackclock-core": tuple(("--test", name) for name in ("played", "linux_rules", "congestion_controls", "scripts")),
+}
+"""Tests of ackclock-packetdrill that judge a crate too. `played`: those of [`played`]."""
+PLAYED = """//! The scripts of tests/packetdrill, each with the TCP of its host.
+use ackclock_core::tcp::TcpConfig;
+use ackclock_packetdrill::{RunOptions, Script, Verdict, run};
+
+fn play(name: &str) {
+    let all: serde_json::Value = serde_json::from_str(include_str!("played.json")).unwrap();
+    let config: TcpConfig = serde_json::from_str(all[name]["tcp"].as_str().unwrap()).unwrap();
+    let script = Script::parse(all[name]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(run(&script, &config.resolved(), &RunOptions::default()).verdict, Verdict::Passes);
+}
+"""
 NOT_BUILT = ("docs/", "lab/")
 """Folders of the tree that no crate reads."""
 
@@ -142,16 +159,22 @@ def mutants_of(file: str, source: str) -> Iterator[Mutant]:
 def _changes(code: str) -> Iterator[tuple[int, int, str, str, str]]:
     for found in _OPERATOR.finditer(code):
         start, end = found.span()
+        if found.group() == "||" and re.search(r"(?:[=(,{|&]|\bmove|\breturn)$", code[:start][-40:].rstrip()):
+            continue  # A closure without arguments.
         for text in SWAPS[found.group()]:
             yield start, end, text, f"{found.group()} to {text}", "operator"
     for found in _NEGATION.finditer(code):
         yield found.start(), found.end(), "", "negation deleted", "negation"
     for found in _NUMBER.finditer(code):
+        if code[: found.start()].endswith("; ") and code[found.end()] == "]":
+            continue  # The length of an array.
         for text in _numbers(found.group()):
             yield found.start(), found.end(), text, f"{found.group()} to {text}", "number"
     for found in _FUNCTION.finditer(code):
         end = _closing(code, found.end() - 1)
         for text in _defaults((found.group(2) or "()").strip()):
+            if code[found.end() : end].strip() == text:
+                continue
             yield found.end(), end, f" {text} ", f"{found.group(1)} returns {text or 'at once'}", "function"
 
 
@@ -196,7 +219,7 @@ def all_mutants(paths: Sequence[str]) -> list[Mutant]:
     found = [
         mutant
         for file in files
-        if file.name != "tests.rs"
+        if file.name not in ("tests.rs", "testing.rs")
         for mutant in mutants_of(file.relative_to(ROOT).as_posix(), file.read_text("utf-8"))
     ]
     return sorted(found, key=lambda mutant: mutant.order)
@@ -222,13 +245,14 @@ class TestsFailError(Exception):
 
 
 class Copy:
-    """A copy of the tree's files in git, some of them changed, in which tests are built."""
+    """A copy of the tree's files, some of them changed, in which tests are built."""
 
     def __init__(self, crate: str, tree: Path, changed: Mapping[str, str]) -> None:
         self.crate = crate
         self.tree = tree
         self.cargo = shlex.split(os.environ.get("CARGO", "cargo"))
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+        listing = ["git", "ls-files", "-zco", "--exclude-standard"]
+        listed = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True).stdout
         names = {name for name in listed.decode().split("\0") if name and not name.startswith(NOT_BUILT)}
         names = {name for name in names if (ROOT / name).is_file()}
         for copy in [path for path in tree.rglob("*") if path.is_file()]:
@@ -252,7 +276,7 @@ class Copy:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(content)
 
-    def build(self, kind: Sequence[str]) -> tuple[str | None, list[dict[str, Any]]]:
+    def build(self, kind: Sequence[str], package: str = "") -> tuple[str | None, list[dict[str, Any]]]:
         """The program of these tests; None and the compiler's errors if it cannot be built."""
         environment = {
             **os.environ,
@@ -260,7 +284,7 @@ class Copy:
             "CARGO_PROFILE_DEV_OPT_LEVEL": "1",
             "CARGO_PROFILE_DEV_DEBUG": "0",
         }
-        command = [*self.cargo, "test", "--quiet", "--offline", "--package", self.crate, *kind, "--no-run"]
+        command = [*self.cargo, "test", "--quiet", "--offline", "--package", package or self.crate, *kind, "--no-run"]
         command += ["--message-format", "json"]
         built = subprocess.run(command, cwd=self.tree, env=environment, capture_output=True, text=True)
         messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
@@ -310,6 +334,30 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
 
 
+def played() -> dict[str, str]:
+    """The scripts of tests/packetdrill as tests of their player's crate."""
+    sys.path[:0] = [str(ROOT / "python"), str(ROOT)]
+    from ackclock import _native
+    from ackclock.packetdrill import run_script, scripts_in
+    from studies.conformance.suites import header, tcp_keys
+
+    cases: dict[str, dict[str, str]] = {}
+    folder = ROOT / "tests" / "packetdrill"
+    for script in scripts_in(folder):
+        if header(script, "fails"):
+            continue
+        with patch.object(_native, "packetdrill_run", return_value={"verdict": "passes"}) as call:
+            run_script(script, header(script, "host", "linux-6"), tcp=tcp_keys(script))
+        text, tcp, *_ = call.call_args.args
+        name = re.sub(r"\W", "_", script.relative_to(folder).with_suffix("").as_posix())
+        cases[name] = {"text": text, "tcp": tcp}
+    tests = [f'#[test]\nfn {name}() {{\n    play("{name}");\n}}\n' for name in cases]
+    return {
+        "crates/packetdrill/tests/played.rs": "\n".join([PLAYED, *tests]),
+        "crates/packetdrill/tests/played.json": json.dumps(cases),
+    }
+
+
 class Program:
     """A crate's tests with a switch for each mutant, and the places that each test reaches."""
 
@@ -332,6 +380,8 @@ class Program:
             self.switched.apart |= {self.numbers[key] for key in known["apart"] if key in self.numbers}
         root = f"{folder}/src/lib.rs"
         added = {f"{folder}/src/mutant_switch.rs": SWITCH.replace("COUNT", str(len(mutants) + 1))}
+        if crate in PLAYERS:
+            added |= played()
         programs: list[str] = []
         while not programs:
             texts = self.switched.texts()
@@ -356,8 +406,9 @@ class Program:
     def _build(self, texts: Mapping[str, str]) -> list[str]:
         """The programs; none if mutants were set apart, to which the compiler's errors belong."""
         programs = []
-        for kind in KINDS_OF_TEST:
-            program, errors = self.copy.build(kind)
+        own = [(self.crate, kind) for kind in KINDS_OF_TEST]
+        for package, kind in [*own, *(("ackclock-packetdrill", kind) for kind in PLAYERS.get(self.crate, ()))]:
+            program, errors = self.copy.build(kind, package)
             if program:
                 programs.append(program)
                 continue
@@ -522,7 +573,7 @@ def main() -> int:
     for name in options.sets or SETS:
         crate, paths = SETS[name]
         mutants = [one for one in all_mutants(paths) if re.search(options.match, one.key)]
-        mutants = mutants[part - 1 :: parts]
+        mutants = [one for one in mutants if int(one.order, 16) % parts == part - 1]
         if options.list:
             print("\n".join(one.key for one in mutants))
             continue
