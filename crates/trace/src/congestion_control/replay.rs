@@ -56,7 +56,7 @@ struct AckOfLog {
     grows: bool,
 }
 
-/// What a congestion control is told along a log: the same for all of them.
+/// What reaches a congestion control along a log: the same for all of them.
 pub struct Course<'a> {
     script: &'a Script,
     mss: u32,
