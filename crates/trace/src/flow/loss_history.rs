@@ -441,3 +441,18 @@ fn gap_fill(ctx: &PacketContext<'_>, gap: &CaptureGap) -> GapFill {
         is_triggered_last: ctx.dupacks >= RULES.dupthresh && ctx.segment.ip_id.is_some() && ctx.sender.ip_id.steps_on(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retransmission_may_be_found_spurious_for_two_seconds_or_four_rtts() {
+        let age = |rtt: i64| {
+            let mut clues = RttClues::default();
+            clues.on_sample(rtt);
+            max_record_age(&clues)
+        };
+        assert_eq!([1_000_000, 600_000_000].map(age), [2_000_000_000, 2_400_000_000]);
+    }
+}

@@ -106,6 +106,12 @@ fn data_is_unanswered_when_its_copies_back_off_and_nothing_returns() {
     assert_eq!(with(answered).a2b.unanswered.what, None);
 }
 
+#[test]
+fn data_is_unanswered_after_a_second() {
+    let what = |last| with([100, 400, last].map(|at| (at, client(100, 100, 648))).to_vec()).a2b.unanswered.what;
+    assert_eq!([1099, 1100].map(what), [None, Some("data")]);
+}
+
 // finding("C8")
 #[test]
 fn data_is_not_unanswered_when_the_capture_ends_in_a_recovery() {

@@ -359,6 +359,8 @@ fn feedback_and_rtos() -> Vec<EvidenceCase> {
             &[
                 (|r| r.since_advance = 190 * MS - 1, Unexplained),
                 (|r| r.silence = MS - 1, Unexplained),
+                (|r| (r.rtt, r.since_advance) = (Some((100 * MS, 30 * MS)), 209 * MS), RtoDue),
+                (|r| (r.rtt, r.since_advance) = (Some((100 * MS, 30 * MS)), 209 * MS - 1), Unexplained),
                 (|r| r.is_paced = true, Unexplained),
                 (|r| r.is_first_retransmission = true, Unexplained),
                 (|r| r.is_remote = true, RemoteLowest),
@@ -592,40 +594,48 @@ fn rule_decides_for_its_evidence_and_another_one_for_the_nearest() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Evidence about what fills a gap, the rule, and the nearest evidence of a retransmission with its
-/// confidence.
-fn gap_cases() -> [(GapFill, KindRule, GapFill, f32); 5] {
+/// A rule and its confidence.
+type RuleVerdict = (KindRule, f32);
+
+/// Evidence about what fills a gap, the rule and its confidence, and the nearest evidence of a retransmission
+/// with its confidence.
+fn gap_cases() -> [(GapFill, RuleVerdict, GapFill, f32); 5] {
     let plain = GapFill { waited: 60 * MS, sender_rtt: None, tsval_diff: None, ip_id_diff: None, is_triggered_last: false };
     let known = GapFill { sender_rtt: Some(100 * MS), ..plain };
     [
         (
             GapFill { ip_id_diff: Some(-1), tsval_diff: Some(1), ..known },
-            KindRule::LowerIpId,
-            GapFill { ip_id_diff: Some(1), tsval_diff: Some(0), ..known },
+            (KindRule::LowerIpId, 0.99),
+            GapFill { ip_id_diff: Some(0), tsval_diff: Some(0), ..known },
             0.99,
         ),
         (
             GapFill { tsval_diff: Some(-1), ip_id_diff: Some(1), ..known },
-            KindRule::OlderTsval,
+            (KindRule::OlderTsval, 0.98),
             GapFill { tsval_diff: Some(1), waited: 0, ..known },
             0.97,
         ),
         (
             GapFill { waited: 50 * MS - 1, tsval_diff: Some(0), ..known },
-            KindRule::FilledWithinRtt,
+            (KindRule::FilledWithinRtt, 0.9),
             GapFill { waited: 50 * MS, tsval_diff: Some(0), ..known },
             0.85,
         ),
-        (GapFill { waited: 0, ..plain }, KindRule::FilledSoon, GapFill { waited: 0, is_triggered_last: true, ..plain }, 0.9),
-        (GapFill { waited: 3 * MS - 1, ..plain }, KindRule::FilledSoon, GapFill { waited: 3 * MS, ..plain }, 0.6),
+        (
+            GapFill { waited: 0, ..plain },
+            (KindRule::FilledSoon, 0.6),
+            GapFill { waited: 0, is_triggered_last: true, ..plain },
+            0.9,
+        ),
+        (GapFill { waited: 3 * MS - 1, ..plain }, (KindRule::FilledSoon, 0.6), GapFill { waited: 3 * MS, ..plain }, 0.6),
     ]
 }
 
 #[test]
 fn gap_is_filled_by_a_reordered_segment_when_nothing_excludes_it() {
-    for (reordered, rule, other, confidence) in gap_cases() {
+    for (reordered, (rule, certainty), other, confidence) in gap_cases() {
         let GapFiller::Reordered(is) = classify_gap_fill(&reordered) else { panic!("{reordered:?}") };
-        assert_eq!((is.kind, is.rule), (SegmentKind::Reordered, rule));
+        assert_eq!((is.kind, is.rule, is.confidence), (SegmentKind::Reordered, rule, certainty));
         assert_eq!(classify_gap_fill(&other), GapFiller::Retransmission(confidence), "{other:?}");
     }
 }
@@ -642,15 +652,26 @@ fn script_cases() -> Vec<(KindRule, Datagrams, Datagrams)> {
         script(UnseenRetransmission, skipped(3), skipped(0)),
         script(LateOriginal, revisions::late_original(0), revisions::late_original(4)),
         script(SamePacket, copied(0), copied(1)),
+        // Of a sender that may draw its identifications: within 50 us.
+        (SamePacket, twice(50_000, &[]), twice(50_001, &[])),
+        // With a TSval and without an RTT: within 10 ms.
+        (SamePacket, twice(9_999_999, TIMESTAMPS), twice(10_000_000, TIMESTAMPS)),
         script(RepeatedSyn, vec![Syn(0), SynAck(10), SynAck(2010)], vec![Syn(0), SynAck(10)]),
         script(TriggerInTransit, overtaken(402), overtaken(380)),
         script(RepairAfterUndo, spurious_rto(510), spurious_rto(520)),
         (WindowProbe, probed(0), probed(8000)),
         (KeepAlive, probed(8000), probed(0)),
+        (KeepAlive, last_byte_after(10_000), last_byte_after(9999)),
         script(
             EarlySynAck,
             vec![Syn(0), Syn(1000), SynAck(1010), SynAck(1012)],
             vec![Syn(0), Syn(1000), SynAck(1010), SynAck(2010)],
+        ),
+        // A stack's initial RTO is 900 ms at least.
+        script(
+            EarlySynAck,
+            vec![Syn(0), Syn(1000), SynAck(1010), SynAck(1910)],
+            vec![Syn(0), Syn(1000), SynAck(1010), SynAck(1911)],
         ),
         script(SlowStart, revisions::second_within_rtt(false), revisions::second_within_rtt(true)),
         script(RtoBeforeSlowStart, revisions::second_within_rtt(false), revisions::second_within_rtt(true)),
@@ -731,6 +752,27 @@ fn probed(window: u16) -> Datagrams {
     ]
 }
 
+const TIMESTAMPS: &[u8] = &[1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 9];
+
+/// The first of two packets again, `after` nanoseconds later.
+fn twice(after: u64, options: &[u8]) -> Datagrams {
+    let packet = Tcp { from_server: true, seq: 1, ack: 7, payload: 1000, window: 0xffff, id: 9, options, ..Tcp::default() };
+    let next = Tcp { seq: 1001, id: 10, ..packet };
+    vec![(0, packet.datagram()), (0, next.datagram()), (after, packet.datagram())]
+}
+
+/// A segment of one byte, which is acknowledged, again after so many milliseconds.
+fn last_byte_after(after: u64) -> Datagrams {
+    let server = Tcp { from_server: true, ack: 7, window: 0xffff, ..Tcp::default() };
+    let last = Tcp { seq: 1001, payload: 1, ..server };
+    vec![
+        (0, Tcp { seq: 1, payload: 1000, ..server }.datagram()),
+        (0, last.datagram()),
+        (100_000_000, Tcp { seq: 7, ack: 1002, window: 8000, ..Tcp::default() }.datagram()),
+        (after * 1_000_000, last.datagram()),
+    ]
+}
+
 /// [`revisions::clocked_by_sacks`] with the second segment lost as well, which is retransmitted after the RTO
 /// or not.
 fn missed_repair(repairs_second: bool) -> Vec<Packet> {
@@ -760,7 +802,7 @@ fn rule_decides_in_its_script_and_not_in_the_nearest() {
 #[test]
 fn rules_without_a_case_are_none() {
     let mut tested: BTreeSet<KindRule> = evidence_cases().iter().map(|case| case.is.0).collect();
-    tested.extend(gap_cases().map(|case| case.1));
+    tested.extend(gap_cases().map(|case| case.1.0));
     tested.extend(script_cases().iter().map(|case| case.0));
     let missing: Vec<_> = KindRule::ALL.iter().filter(|rule| !tested.contains(rule)).collect();
     assert!(missing.is_empty(), "{missing:?}");

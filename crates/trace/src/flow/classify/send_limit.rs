@@ -128,6 +128,10 @@ mod tests {
         // The receiver may delay the ACK of a single segment; the RTO is due sooner.
         assert!(!is_new_data_probe(&ProbeEvidence { is_single: true, armed: 239 * MS, ..probe }));
         assert!(is_new_data_probe(&ProbeEvidence { is_single: true, armed: 240 * MS, ..probe }));
+        // RFC 6298, section 2.3: the RTO has four times RTTVAR.
+        let varying = |rttvar, armed| is_new_data_probe(&ProbeEvidence { is_single: true, rttvar, armed, ..probe });
+        assert!(!varying(60 * MS, 271 * MS) && varying(60 * MS, 272 * MS));
+        assert!(!varying(80 * MS, 319 * MS) && varying(80 * MS, 320 * MS));
         assert!(is_new_data_probe(&ProbeEvidence { silence: 25 * MS, ..probe }));
         assert!(!is_new_data_probe(&ProbeEvidence { silence: 24 * MS, ..probe }));
         assert!(!is_new_data_probe(&ProbeEvidence { is_recovering: true, ..probe }));

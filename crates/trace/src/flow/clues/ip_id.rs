@@ -233,22 +233,65 @@ impl IpIdTracker {
 mod tests {
     use super::*;
 
+    fn packet(id: u16) -> NumberedPacket {
+        NumberedPacket {
+            id,
+            ids: 1,
+            has_payload: true,
+            acks: false,
+            is_idle: true,
+            window: 10_000_000,
+            full_segment: 1000,
+            in_rto_recovery: false,
+        }
+    }
+
     #[test]
     fn counter_is_monotonic_from_the_eighth_packet_on() {
         let mut tracker = IpIdTracker::default();
         for id in 1..=8 {
             assert!(!tracker.is_monotonic());
-            tracker.on_packet(NumberedPacket {
-                id,
-                ids: 1,
-                has_payload: true,
-                acks: false,
-                is_idle: true,
-                window: 10_000,
-                full_segment: 1000,
-                in_rto_recovery: false,
-            });
+            tracker.on_packet(packet(id));
         }
         assert!(tracker.is_monotonic());
+    }
+
+    #[test]
+    fn counter_is_of_the_connection_from_the_sixteenth_packet_on() {
+        let mut tracker = IpIdTracker::default();
+        for id in 1..=16 {
+            assert!(!tracker.is_per_connection() && !tracker.counts_data_packets(0, 10));
+            tracker.on_packet(packet(id));
+        }
+        assert!(tracker.is_per_connection());
+        // Of ten packets with data hardly more than one is a pure ACK.
+        assert!(tracker.counts_data_packets(1, 10) && !tracker.counts_data_packets(1, 9));
+    }
+
+    /// Packets of which the first `by_one` increase the counter by one, and the others by `step`.
+    fn counted(by_one: u16, all: u16, step: u16) -> IpIdTracker {
+        let mut tracker = IpIdTracker::default();
+        for number in 1..=all {
+            tracker.on_packet(packet(number.min(by_one) + step * number.saturating_sub(by_one)));
+        }
+        tracker
+    }
+
+    #[test]
+    fn counter_is_recognized_by_the_share_of_its_small_steps() {
+        assert!(counted(8, 10, 65).is_monotonic() && !counted(7, 10, 65).is_monotonic());
+        assert!(counted(18, 20, 2).is_per_connection() && !counted(17, 20, 2).is_per_connection());
+        assert!(!counted(16, 20, 2).skips_for_others() && counted(15, 20, 2).skips_for_others());
+    }
+
+    #[test]
+    fn packets_are_missing_when_the_counter_steps_on_by_2048_at_most() {
+        let missing = |step: u16| {
+            let mut tracker = IpIdTracker::default();
+            tracker.on_packet(packet(1));
+            tracker.on_packet(packet(1 + step));
+            tracker.missing
+        };
+        assert_eq!([1, 2, 2048, 2049].map(missing), [0, 1, 2047, 0]);
     }
 }

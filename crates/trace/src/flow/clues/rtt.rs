@@ -113,3 +113,21 @@ fn smaller(a: Option<i64>, b: Option<i64>) -> Option<i64> {
         _ => a.or(b),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 6298, section 2.3: a sample counts for an eighth of SRTT.
+    #[test]
+    fn queue_stands_when_srtt_is_more_than_a_quarter_above_the_minimum() {
+        let has_queue = |second: i64| {
+            let mut clues = RttClues::default();
+            clues.on_sample(100_000);
+            clues.on_sample(second);
+            clues.has_standing_queue()
+        };
+        assert!(!has_queue(300_000));
+        assert!(has_queue(300_008));
+    }
+}

@@ -115,11 +115,11 @@ mod tests {
 
     #[test]
     fn vantage_point_is_unknown_when_the_whole_path_is_local() {
-        assert_eq!(VantagePoint::of(Some(10_000), Some(250_000)), VantagePoint::Unknown);
-        assert_eq!(VantagePoint::of(Some(10_000), Some(400_000)), VantagePoint::Client);
+        assert_eq!(VantagePoint::of(Some(10_000), Some(290_000)), VantagePoint::Unknown);
+        assert_eq!(VantagePoint::of(Some(10_000), Some(290_001)), VantagePoint::Client);
         assert_eq!(VantagePoint::of(Some(9_000_000), Some(1_000_000)), VantagePoint::Server);
         assert_eq!(VantagePoint::of(Some(9_000_000), Some(1_100_000)), VantagePoint::Middle);
-        assert_eq!(VantagePoint::of(None, Some(200_000)), VantagePoint::Server);
-        assert_eq!(VantagePoint::of(None, Some(1_000_000)), VantagePoint::Unknown);
+        assert_eq!(VantagePoint::of(None, Some(300_000)), VantagePoint::Server);
+        assert_eq!(VantagePoint::of(None, Some(300_001)), VantagePoint::Unknown);
     }
 }

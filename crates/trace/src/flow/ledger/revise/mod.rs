@@ -55,3 +55,13 @@ impl Ledger {
         is
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_feedback_arrives_within_three_quarters_of_an_rtt() {
+        assert!(is_within_rtt(74, 100) && !is_within_rtt(75, 100));
+    }
+}
