@@ -51,6 +51,8 @@ const PREFIXES: [(&str, u64); 10] = [
 
 /// Above 100 Tb/s a small packet takes about a picosecond.
 const MAX_RATE_BPS: i64 = 100_000_000_000_000;
+/// What a rate has to be.
+pub const RATE: &str = "a rate above zero (leave the key out for an unlimited rate)";
 
 impl Quantity {
     fn unit(self, name: &str) -> Option<Unit> {
@@ -131,9 +133,7 @@ impl Quantity {
         let number = self.whole(value)?;
         match self {
             Quantity::Time => Ok(number),
-            Quantity::Rate if number <= 0 => {
-                Err(Invalid::value(value, "a rate above zero (leave the key out for an unlimited rate)"))
-            }
+            Quantity::Rate if number <= 0 => Err(Invalid::value(value, RATE)),
             Quantity::Rate if number > MAX_RATE_BPS => {
                 Err(Invalid::value(value, format!("a rate of at most {}", show_rate(MAX_RATE_BPS))))
             }

@@ -4,7 +4,7 @@ use crate::controls::Number;
 use crate::invalid::{Invalid, Read, choices, format_value};
 use crate::keys::{Attribute, Bound, Bounds, KeyValue};
 use crate::schema::{self, Definitions};
-use crate::units::{Quantity, show_rate, show_size, show_time};
+use crate::units::{Quantity, RATE, show_rate, show_size, show_time};
 use crate::value::Value;
 use ackclock_core::config_check::MAX_SPAN;
 use ackclock_core::units::Span;
@@ -266,7 +266,7 @@ impl KeyValue for BitRate {
     }
 
     fn limits(_: &Bounds) -> String {
-        "a rate above zero (leave the key out for an unlimited rate)".into()
+        RATE.into()
     }
 
     fn schema(_: &Bounds, _: &mut Definitions) -> Value {

@@ -16,7 +16,7 @@ pub struct Rule {
     /// Who can change what the rule finds, or is to know it.
     pub owner: Owner,
     pub group: Group,
-    /// Place in its group in lists for readers.
+    /// Place in its group in the reference; findings are printed by their shares.
     pub place: u8,
     /// What the finding means, and what to do: Markdown.
     pub explanation: &'static str,

@@ -4,7 +4,7 @@ use crate::Keys;
 use crate::invalid::{Invalid, Read};
 use crate::keys::{Attribute, Bounds, KeyValue};
 use crate::schema::{self, Definitions};
-use crate::units::Quantity;
+use crate::units::{Quantity, RATE};
 use crate::value::Value;
 use crate::values::{BitRate, Duration, Share, Size};
 
@@ -40,7 +40,6 @@ fn share_schema() -> Value {
     Share::schema(&Bounds::NONE, &mut Definitions::default())
 }
 
-const RATE: &str = "a rate above zero (leave the key out for an unlimited rate)";
 const DURATION: &str = "a time above zero; a time of at most 100 day";
 pub(super) const SHARE: &str = "a probability from 0 to 1";
 

@@ -164,7 +164,7 @@ impl<'a> HopBuilder<'a> {
         };
         let limit = match self.config.queue {
             Some(QueueConfig::DropTail(config)) => config.limit,
-            // Without a rate there is no queue.
+            // No queue in the plan: no limit. Without a rate there is no queue either.
             _ => Limit::NONE,
         };
         let delay = if self.link_delays() { self.config.delay } else { Span::ZERO };
