@@ -169,8 +169,7 @@ fn bulks_above(facts: &DirectionFacts, floor: i64) -> BTreeMap<u32, DelayBulk> {
 }
 
 /// Most of the delays below the floor are at single moments: what a stall held back has its end as timestamp. A
-/// path that is faster for a time has them in a row, and the first packets of all found no queue before them, be one
-/// there ever after.
+/// path that is faster for a time has them in a row. The first moment of all is none of these: no queue was there yet.
 fn are_single(packets: &[(i64, f64)], floor: f64) -> bool {
     let runs: Vec<&[(i64, f64)]> =
         packets.chunk_by(|a, b| (a.1 < floor) == (b.1 < floor)).filter(|run| run[0].1 < floor).collect();

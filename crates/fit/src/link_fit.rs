@@ -116,10 +116,16 @@ impl LinkShape {
 }
 
 fn shape_of(runs: &[DirectionFacts], name: &str) -> ArrivalShape {
-    let policer = policer::estimate(runs, 0, &mut Rng::for_element(1, &format!("fit.{name}.policer")));
-    let passed = policer.map(|policer| policer::without_drops(runs, &policer));
+    let (_, passed) = policed(runs, name, 0, 1);
     let runs = passed.as_deref().unwrap_or(runs);
     ArrivalShape::of(runs, &IsolatedDelays::of(runs, 0.0))
+}
+
+/// The policer, and what it lets pass: the packets that it drops do not reach what follows it.
+fn policed(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> (Option<PolicerFit>, Option<Vec<DirectionFacts>>) {
+    let policer = policer::estimate(runs, draws, &mut Rng::for_element(seed, &format!("fit.{name}.policer")));
+    let passed = policer.as_ref().map(|policer| policer::without_drops(runs, policer));
+    (policer, passed)
 }
 
 /// Both directions of the runs, with what they show of the hosts: late timestamps are mended, and each knows
@@ -192,10 +198,8 @@ fn in_packets(queue: Fitted<QueueLimit>, share: f64, packet: u32) -> Fitted<Queu
 
 fn fit_lengths(runs: &[DirectionFacts], name: &str, draws: usize, seed: u64) -> DirectionFit {
     let rng = |parameter: &str| Rng::for_element(seed, &format!("fit.{name}.{parameter}"));
-    let mut policer = policer::estimate(runs, draws, &mut rng("policer"));
-    let passed = policer.as_ref().map(|policer| policer::without_drops(runs, policer));
+    let (mut policer, passed) = policed(runs, name, draws, seed);
     let sent = runs;
-    // Packets that a policer drops do not reach what follows it.
     let mut runs = passed.as_deref().unwrap_or(runs);
     let late = runs.iter().filter_map(|facts| facts.late).reduce(f64::max);
     let floor_error = runs.iter().map(|facts| facts.floor_error).fold(0.0, f64::max);
@@ -498,6 +502,25 @@ mod tests {
         let (rate, base) = (down.rate.value.unwrap(), down.base_delay.value.unwrap());
         assert!((rate / 20e6 - 1.0).abs() < 0.01, "{rate}");
         assert!((base - 14.4e6).abs() < 0.1e6, "{base}");
+    }
+
+    #[test]
+    fn shape_of_a_link_is_that_of_its_fit() {
+        // A policer of 20 Mb/s and 20 packets, which the bursts of 30 exceed; and the same link as it is.
+        let mut policed = shaped(0.0);
+        let (mut tokens, mut last) = (20.0f64, 0);
+        for packet in &mut policed.down.packets {
+            tokens = (tokens + (packet.sent - last) as f64 / (600 * US) as f64).min(20.0);
+            last = packet.sent;
+            packet.outcome =
+                if tokens < 1.0 { Outcome::Lost { channel: 0.5 } } else { Outcome::Arrived(packet.sent + 15_000 * US) };
+            tokens -= if tokens < 1.0 { 0.0 } else { 1.0 };
+        }
+        for (runs, is_policed) in [(vec![policed], true), (vec![shaped(21.0)], false)] {
+            let (fit, shape) = (fit_link(&runs, 50, 7), LinkShape::of(&runs));
+            assert_eq!(fit.down.policer.is_some(), is_policed);
+            assert_eq!((shape.down, shape.up), (fit.down.shape, fit.up.shape));
+        }
     }
 
     #[test]
