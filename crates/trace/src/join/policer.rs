@@ -381,15 +381,18 @@ impl RateSplit {
     }
 
     /// Of those with the fewest packets on the wrong side the one with the middle rate.
-    fn middle(runs: &[PolicedRun], mut outlines: Vec<Outline>) -> Option<RateSplit> {
-        outlines.sort_by_key(|outline| outline.min_wrong);
+    fn middle(runs: &[PolicedRun], outlines: Vec<Outline>) -> Option<RateSplit> {
+        let mut outlines: Vec<(usize, Outline)> =
+            outlines.into_iter().map(|outline| (outline.min_wrong_of(|level| level), outline)).collect();
+        outlines.sort_by_key(|one| one.0);
         let mut equal: Vec<RateSplit> = Vec::new();
-        for outline in outlines {
+        for (at_least, outline) in outlines {
             let min_wrong = equal.first().map_or(usize::MAX, |best| best.split.wrong);
-            if outline.min_wrong > min_wrong {
+            if at_least > min_wrong {
                 break;
             }
-            let Some(split) = outline.splits(runs).into_iter().min_by_key(|split| split.wrong) else { continue };
+            // The divisions with the fewest packets on the wrong side are among these.
+            let Some(split) = splits(&outline.levels(runs)).into_iter().min_by_key(|split| split.wrong) else { continue };
             if split.wrong < min_wrong {
                 equal.clear();
             }
@@ -448,7 +451,7 @@ fn first_rates(runs: &[PolicedRun], lost: usize) -> Option<Vec<f64>> {
     let mut outlines: Vec<(usize, usize, Outline)> = Outline::of_each(runs, &candidates(runs), None)
         .into_iter()
         .enumerate()
-        .map(|(number, outline)| (outline.min_wrong_of(binned, binned), number, outline))
+        .map(|(number, outline)| (outline.min_wrong_of(binned), number, outline))
         .collect();
     outlines.sort_by_key(|one| (one.0, one.1));
     let max_wrong = (MAX_WRONG * lost as f64) as usize;
@@ -482,8 +485,6 @@ struct Outline {
     lost: Vec<f64>,
     /// Deficit before each part, and the highest level in it of a packet that passed.
     parts: Vec<(f64, f64)>,
-    /// At least so many packets are on the wrong side of any limit, or as many as were lost.
-    min_wrong: usize,
 }
 
 impl Outline {
@@ -491,28 +492,21 @@ impl Outline {
         let mut outlines: Vec<Outline> = Vec::with_capacity(rates.len());
         let (lost, parts) =
             (runs.iter().map(PolicedRun::lost).sum(), runs.iter().map(|run| run.steps.len().div_ceil(PART)).sum());
-        let new = |rate| Outline { rate, burst, lost: Vec::with_capacity(lost), parts: Vec::with_capacity(parts), min_wrong: 0 };
+        let new = |rate| Outline { rate, burst, lost: Vec::with_capacity(lost), parts: Vec::with_capacity(parts) };
         for rates in rates.chunks(LANES) {
             let mut lanes: [Outline; LANES] = std::array::from_fn(|lane| new(rates[lane.min(rates.len() - 1)]));
             runs.iter().for_each(|run| run.outline(burst, &mut lanes));
             outlines.extend(lanes.into_iter().take(rates.len()));
         }
-        for outline in &mut outlines {
-            outline.min_wrong = outline.min_wrong_of(|level| level, |level| level);
-        }
         outlines
     }
 
-    /// With other levels for those of the losses and of the packets that passed.
-    fn min_wrong_of(&self, of_lost: impl Fn(f64) -> f64, of_passed: impl Fn(f64) -> f64) -> usize {
-        let lost = self.lost.iter().map(|level| (of_lost(*level), true));
+    /// At least so many packets are on the wrong side of any limit, or as many as were lost; `rounded` is what each
+    /// level counts as.
+    fn min_wrong_of(&self, rounded: impl Fn(f64) -> f64) -> usize {
+        let lost = self.lost.iter().map(|level| (rounded(*level), true));
         let passed = self.parts.iter().filter(|part| part.1 > f64::NEG_INFINITY);
-        min_wrong_of(lost.chain(passed.map(|part| (of_passed(part.1), false))))
-    }
-
-    /// The divisions with the fewest packets on the wrong side are among these.
-    fn splits(&self, runs: &[PolicedRun]) -> Vec<Split> {
-        splits(&self.levels(runs))
+        min_wrong_of(lost.chain(passed.map(|part| (rounded(part.1), false))))
     }
 
     /// The levels of all losses, and the highest ones of the packets that passed, so many that a lower limit has more
