@@ -55,6 +55,11 @@ def engine_shape(names: Sequence[str]) -> LinkShape:
         return _native.link_shape(ends)
 
 
+def shape_of(fit: LinkFit) -> LinkShape:
+    """How packets arrived, by the engine's fit to them."""
+    return {"down": fit["down"]["shape"], "up": fit["up"]["shape"]}
+
+
 def carried_at_end(name: str, only: PacketFilter, direction: str, *, is_sender: bool) -> float:
     """A lower bound of the rate of the link in bit/s, by what one end shows was carried; 0 if
     nothing arrived. `direction`: of the data.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ackclock.documents.parts import DIRECTIONS, OPPOSITE, Direction
 from ackclock.errors import InvalidValue, NoPath
+from ackclock.fitting.engine import shape_of
 from ackclock.fitting.hop import FittedHop
 from ackclock.fitting.parameters import (
     MIN_PACKETS_BYTES,
@@ -230,10 +231,6 @@ class Search:
     def replay(self) -> Replay:
         return self.seen.replay()
 
-    @property
-    def _seen_shape(self) -> LinkShape:
-        return {"down": self.fit["down"]["shape"], "up": self.fit["up"]["shape"]}
-
     def with_values(self, rate: float, queue: float, delay_ms: float) -> FittedHop:
         """The hop with these values. `queue`: bytes in the direction of the data."""
         data = self.seen.direction
@@ -278,7 +275,7 @@ class Search:
             if found >= below:
                 self.at_least[key] = found
                 return found
-            found += shape_distance(self._captured(self.with_values(rate, queue, delay).link()), self._seen_shape)
+            found += shape_distance(self._captured(self.with_values(rate, queue, delay).link()), shape_of(self.fit))
         self.tried[key] = (found, delay)
         return found
 
@@ -290,7 +287,7 @@ class Search:
     def distance_of(self, link: Link, below: float) -> float:
         """The distance of a replay over any link, as `distance` has it."""
         found = distance(self.replay.simulated(link, self.variant, [1]), self.seen.observed)
-        return found if found >= below else found + shape_distance(self._captured(link), self._seen_shape)
+        return found if found >= below else found + shape_distance(self._captured(link), shape_of(self.fit))
 
     def nearest(self, points: Sequence[Point], below: float = math.inf) -> tuple[float, Point] | None:
         """The one of these points whose distance is the smallest, and less than `below`."""

@@ -16,7 +16,7 @@ from ackclock.analysis.filter import PacketFilter, parse_filter
 from ackclock.documents.parts import OPPOSITE, Direction
 from ackclock.errors import NoPath
 from ackclock.fitting import aqm
-from ackclock.fitting.engine import sender_end_fit
+from ackclock.fitting.engine import sender_end_fit, shape_of
 from ackclock.fitting.hop import FittedHop, hop_of, used_values
 from ackclock.fitting.parameters import (
     ASYMMETRY,
@@ -87,7 +87,7 @@ class SenderEnd:
         found = sender_end_fit(own, PacketFilter(None), self.direction, 1, 2)
         if found is None:
             raise NoPath.problem("no ACK of the replay shows an RTT", "")
-        return {"down": found["down"]["shape"], "up": found["up"]["shape"]}
+        return shape_of(found)
 
 
 def rows_of(parameters: Sequence[Parameter], fit: LinkFit, data: Direction) -> list[Parameter]:
